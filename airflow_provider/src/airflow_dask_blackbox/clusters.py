@@ -66,18 +66,7 @@ def check_cluster(cluster: object) -> None:
         OperatorConfigurationError: with what would work.
     """
     if isinstance(cluster, Mapping):
-        surplus = [str(name) for name in cluster if name not in {"class", "kwargs"}]
-        named = cluster.get("class")
-        if surplus or not (isinstance(named, str) or is_given_later(named)):
-            close = did_you_mean(surplus[0], ("class", "kwargs")) if surplus else ""
-            raise OperatorConfigurationError(
-                f"cluster={dict(cluster)!r} does not name a class{close}; {_CHOICES}"
-            )
-        if isinstance(named, str) and "." not in named and "{" not in named:
-            raise OperatorConfigurationError(
-                f"cluster={dict(cluster)!r}: {named!r} lacks its package, as in "
-                f"'distributed.LocalCluster'; {_CHOICES}"
-            )
+        _check_class(cluster)
     elif isinstance(cluster, str):
         if cluster and "{" not in cluster and "://" not in cluster:
             raise OperatorConfigurationError(
@@ -87,6 +76,21 @@ def check_cluster(cluster: object) -> None:
         raise OperatorConfigurationError(
             f"cluster= is {type(cluster).__name__}, created while the DAG was parsed; "
             f"{_CHOICES}"
+        )
+
+
+def _check_class(cluster: Mapping[object, object]) -> None:
+    surplus = [str(name) for name in cluster if name not in {"class", "kwargs"}]
+    named = cluster.get("class")
+    if surplus or not (isinstance(named, str) or is_given_later(named)):
+        close = did_you_mean(surplus[0], ("class", "kwargs")) if surplus else ""
+        raise OperatorConfigurationError(
+            f"cluster={dict(cluster)!r} does not name a class{close}; {_CHOICES}"
+        )
+    if isinstance(named, str) and "." not in named and "{" not in named:
+        raise OperatorConfigurationError(
+            f"cluster={dict(cluster)!r}: {named!r} lacks its package, as in "
+            f"'distributed.LocalCluster'; {_CHOICES}"
         )
 
 

@@ -305,19 +305,7 @@ class TaskRecording:
                 stop = stop_by_error(self._context, error)
                 if stop is not None:
                     note_stop(rec, stop)
-            # A task that exits has failed in Airflow, whatever its exit code.
-            exits: RunState | None = None
-            if isinstance(error, SystemExit):
-                exits = "failed"
-            # Of a command that failed, Airflow's exception says no more than the code.
-            code = None if fine or error is None else self.exit_code()
-            if code:
-                rec.command_lines(self.output())
-            ended = (
-                rec.finish_command(code)
-                if code
-                else rec.finish(exception=None if fine else error, state=exits)
-            )
+            ended = self._finish(rec, None if fine else error)
             card = self._announced.addressed(ended)
             self._publish(card)
             if error is not None and not fine:
@@ -326,6 +314,16 @@ class TaskRecording:
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()
         self._error, self._ended = error, True
+
+    def _finish(self, rec: Recording, error: BaseException | None) -> RunCard:
+        # Of a command that failed, Airflow's exception says no more than the code.
+        code = None if error is None else self.exit_code()
+        if code:
+            rec.command_lines(self.output())
+            return rec.finish_command(code)
+        # A task that exits has failed in Airflow, whatever its exit code.
+        exits: RunState | None = "failed" if isinstance(error, SystemExit) else None
+        return rec.finish(exception=error, state=exits)
 
     def show(self) -> None:
         """Print the card in the task's log, once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -82,8 +82,8 @@ def settle(
         return 0
     if runs is None:
         runs = read_runs(client, [final.id for final in finals])
-    due = [final for final in finals if _is_due(final, runs.get(final.id))]
-    reported = [final for final in finals if _is_reported(final, runs.get(final.id))]
+    due = _those(_is_due, finals, runs)
+    reported = _those(_is_reported, finals, runs)
     done: list[FinalState] = []
     missing = [final for final in due if final.id not in runs]
     if len(missing) > _AT_ONCE:
@@ -91,8 +91,7 @@ def settle(
             runs = {**runs, **_create_all(client, flow_run_id, missing)}
             done = [each for each in missing if _has(runs.get(each.id), each.state)]
     # Those that have ended by themselves meanwhile keep their states.
-    rest = [final for final in due if _is_due(final, runs.get(final.id))]
-    if rest:
+    if rest := _those(_is_due, due, runs):
         work = partial(_set, client, flow_run_id, runs)
         with ThreadPoolExecutor(min(_AT_ONCE, len(rest))) as pool:
             ends = zip(rest, pool.map(work, rest), strict=True)
@@ -101,6 +100,14 @@ def settle(
         if lines := list(_lines(flow_run_id, [*done, *reported])):
             client.create_logs(lines)
     return len(done)
+
+
+def _those(
+    fits: Callable[[FinalState, TaskRun | None], bool],
+    finals: Sequence[FinalState],
+    runs: Mapping[UUID, TaskRun],
+) -> list[FinalState]:
+    return [final for final in finals if fits(final, runs.get(final.id))]
 
 
 def read_runs(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, TaskRun]:

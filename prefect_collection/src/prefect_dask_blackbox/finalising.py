@@ -276,20 +276,10 @@ def _finals(
         for identity, each in there.items()
         if each.state is None or not each.state.is_final()
     }
-    named: dict[UUID, TaskNamed] = {}
-    for each in tasks:
-        if each.id and (each.name or UUID(each.id) not in named):
-            named[UUID(each.id)] = each
-    # What ended the flow itself names a task that was running, and did not lose it.
-    of_task = card.verdict is not None and card.verdict.rule not in _OF_THE_FLOW
-    lost = card.verdict.subject.key if of_task and card.verdict is not None else None
+    named = _named(tasks)
     for identity in [*unfinished, *(named.keys() - there.keys())]:
         task = named.get(identity)
-        if task is not None and task.subject == lost and card.verdict is not None:
-            text = f"Lost: {card.verdict.title}. {card.verdict.cause}"
-        else:
-            text = f"Stopped with the flow run before it finished. {card.headline}"
-        state: State[object] = Crashed(message=text)
+        state: State[object] = Crashed(message=_message(card, task))
         if cancelled is not None:
             state = Cancelled(message=cancelled)
         name = (task.name if task is not None else "") or unfinished.get(identity, "")
@@ -300,6 +290,26 @@ def _finals(
             task_key=name.rpartition("-")[0] or name,
             state=state,
         )
+
+
+def _named(tasks: Sequence[TaskNamed]) -> dict[UUID, TaskNamed]:
+    """Return the last name of each task run."""
+    named: dict[UUID, TaskNamed] = {}
+    for each in tasks:
+        if each.id and (each.name or UUID(each.id) not in named):
+            named[UUID(each.id)] = each
+    return named
+
+
+def _message(card: RunCard, task: TaskNamed | None) -> str:
+    """Return what became of a task that had not finished."""
+    verdict = card.verdict
+    stopped = f"Stopped with the flow run before it finished. {card.headline}"
+    # What ended the flow itself names a task that was running, and did not lose it.
+    if task is None or verdict is None or verdict.rule in _OF_THE_FLOW:
+        return stopped
+    lost = task.subject == verdict.subject.key
+    return f"Lost: {verdict.title}. {verdict.cause}" if lost else stopped
 
 
 def _prefix(task: TaskNamed) -> str:

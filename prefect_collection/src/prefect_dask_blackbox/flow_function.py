@@ -188,7 +188,7 @@ def _failing(result: Any) -> State[Any] | None:
     parts = list(result) if isinstance(result, (list, set, tuple)) else [result]
     if not parts or not all(isinstance(each, (PrefectFuture, State)) for each in parts):
         return None
-    states = [e.state if isinstance(e, PrefectFuture) else e for e in parts]
+    states = [*map(_state_of, parts)]
     own = [each.state_details for each in states]
     if not (own[0].flow_run_id or own[0].task_run_id) and states[0] is result:
         return None
@@ -197,9 +197,13 @@ def _failing(result: Any) -> State[Any] | None:
     return next((each for each in states if not each.is_completed()), None)
 
 
+def _state_of(part: Any) -> State[Any]:
+    return part.state if isinstance(part, PrefectFuture) else part
+
+
 def _any_failed(found: list[Any]) -> bool:
     for each in found:
-        state = each.state if isinstance(each, PrefectFuture) else each
+        state = _state_of(each)
         if state.is_failed() or state.is_crashed():
             return True
     return False

@@ -360,20 +360,7 @@ class ObservedRun:
             dying = exception is not None and not isinstance(exception, Exception)
             state = self._stopped(exception, state, dying=dying)
             if state != "succeeded":
-                silent = is_unfinished_run(exception)
-                if silent or not dying:
-                    ask_for_failed(self.ledger, self._client, wait=silent)
-                failure = self._note_failures()
-                exception = (failure or exception) if silent else exception or failure
-                if failure is None and exception is not None:
-                    self._note_failure_elsewhere(exception)
-                exception = _as_prefect_sees_it(exception, self.flow_run)
-                own = self.flow_run.id
-                part = failed_part(raised, own) or failed_part(exception, own)
-                if part is not None:
-                    self.recording.part_failed(
-                        "subflow", part.name, part.card, part.url
-                    )
+                exception = self._failure_behind(exception, dying=dying)
             self._name_tasks()
             with guard("the card of the flow run"), _short_timeouts(dying):
                 self.card = self.recording.finish(exception=exception, state=state)
@@ -389,6 +376,24 @@ class ObservedRun:
                 name, card = self._flow_name, self.card
                 note_failed(errors, self.flow_run, name, card, self._parent_id)
             self._show_all()
+
+    def _failure_behind(
+        self, raised: BaseException | None, *, dying: bool
+    ) -> BaseException | None:
+        """Note what failed in this run; return the exception that ended it."""
+        silent = is_unfinished_run(raised)
+        if silent or not dying:
+            ask_for_failed(self.ledger, self._client, wait=silent)
+        failure = self._note_failures()
+        exception = (failure or raised) if silent else raised or failure
+        if failure is None and exception is not None:
+            self._note_failure_elsewhere(exception)
+        exception = _as_prefect_sees_it(exception, self.flow_run)
+        own = self.flow_run.id
+        part = failed_part(raised, own) or failed_part(exception, own)
+        if part is not None:
+            self.recording.part_failed("subflow", part.name, part.card, part.url)
+        return exception
 
     def _stopped(
         self, exception: BaseException | None, state: RunState | None, *, dying: bool

@@ -102,12 +102,8 @@ def permitted_settings(
     }
     found: dict[str, object] = {n: chosen[n] for n in _HARMLESS if n in chosen}
     for each in _stores():
-        differs = any(
-            each.settings.get(name) != chosen[name]
-            for name in _FROM_LIST
-            if name in chosen and (name == "endpoint" or name in each.settings)
-        )
-        if url is not None and each.covers(url) and each.settings and not differs:
+        covers = url is not None and each.covers(url) and each.settings
+        if covers and not _differ(each.settings, chosen):
             return found | each.settings
     endpoint = chosen.get("endpoint")
     if endpoint is not None and endpoint != own.get("endpoint"):
@@ -118,3 +114,12 @@ def permitted_settings(
             "blackbox.store.endpoint for the API server"
         )
     return found
+
+
+def _differ(settings: Mapping[str, object], chosen: Mapping[str, str]) -> bool:
+    """Return whether a task chose something else than is permitted for a store."""
+    return any(
+        settings.get(name) != chosen[name]
+        for name in _FROM_LIST
+        if name in chosen and (name == "endpoint" or name in settings)
+    )

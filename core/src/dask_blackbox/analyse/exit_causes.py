@@ -6,7 +6,7 @@ another process, and only an earlier source shows which.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -246,23 +246,24 @@ def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | No
     if death.exit_code not in (0, None) or (death.closing and not broken):
         return None
     lines = [line for line in death.last_lines if any_of(line, *_NOT_READ)]
-    if not lines:
+    if broken and not lines:
         because = (
             "it closed its connection to the scheduler, as workers do when they cannot "
             "deserialize a message"
         )
-        guess = ExitCause("environment-mismatch", "medium", because)
-        return guess if broken else None
-    line = next((x for x in lines if "NotFoundError" in x), lines[-1])
-    wanted = [x for x in line.splitlines() if bounded(r"[\w.]*Error").match(x)]
-    because = (
-        f"it could not deserialize a message: {short(wanted[-1] if wanted else line)}"
-    )
-    deserialize = any("deserializ" in line for line in lines)
-    if not deserialize and not broken:  # the import of a task: that is a task's error
-        return None
+        return ExitCause("environment-mismatch", "medium", because)
+    if not broken and not any("deserializ" in line for line in lines):
+        return None  # the import of a task: that is a task's error
+    because = f"it could not deserialize a message: {short(_error_in(lines))}"
     sure: Confidence = "high" if broken or len(lines) > 1 else "medium"
     return ExitCause("environment-mismatch", sure, because)
+
+
+def _error_in(lines: list[str]) -> str:
+    """Return the error that lines of a log report, one about something missing first."""
+    line = next((x for x in lines if "NotFoundError" in x), lines[-1])
+    named = [x for x in line.splitlines() if bounded(r"[\w.]*Error").match(x)]
+    return [line, *named][-1]
 
 
 def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause | None:
@@ -282,55 +283,61 @@ def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause |
 
 
 def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
-    name = death.signal
+    name, share = death.signal, death.share_of_memory
     if name is None:
         return None
-    share = death.share_of_memory
-    sure: Confidence = "high"
     if name in NATIVE:
-        slug = "worker-segfault"
         because = f"its process crashed in native code ({name})"
+        found = ExitCause("worker-segfault", "high", because)
     elif name == "SIGABRT":
-        slug, because = "worker-abort", "its process aborted itself (SIGABRT)"
+        because = "its process aborted itself (SIGABRT)"
+        found = ExitCause("worker-abort", "high", because)
     elif death.ended_by == "script":
-        slug = "worker-signalled"
         because = f"{death.sender} sent it {name} (at {death.sent_from})"
-    elif name == "SIGKILL" and death.oom_kills:
-        slug = "kernel-oom"
+        found = ExitCause("worker-signalled", "high", because)
+    elif name == "SIGTERM" and share >= FULL:
+        because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
+        found = ExitCause("worker-memory-limit", "medium", because)
+    elif (killed := _cause_of_kill(death)) is not None:
+        found = killed
+    else:
+        sender = sender_of(name)
+        because = f"something outside Dask sent its process {name}"
+        if sender is not None:
+            because = f"it {sender.because.format(name=name)}"
+        sure: Confidence = "medium" if death.was_full and not sender else "high"
+        found = ExitCause("worker-signalled", sure, because)
+    return replace(found, by_script=death.ended_by == "script")
+
+
+def _cause_of_kill(death: WorkerExit) -> ExitCause | None:
+    """Return what SIGKILL was for, where the memory of the process tells."""
+    if death.signal != "SIGKILL":
+        return None
+    share, grown = death.share_of_memory, death.climbed_until_it_died
+    if death.oom_kills:
         because = (
             "the kernel's out-of-memory killer ended it (its kill counter increased)"
         )
-    elif name == "SIGKILL" and death.host_oom_kills == 0 and share < FULL:
-        slug = "worker-signalled"
+        return ExitCause("kernel-oom", "high", because)
+    if share >= FULL:
+        because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
+        return ExitCause("kernel-oom", "medium", because)
+    if death.host_oom_kills == 0:
         because = (
             "something outside Dask sent its process SIGKILL; not the kernel for lack of "
             "memory, as its counter of such kills did not increase"
         )
-    elif name == "SIGKILL" and share >= FULL:
-        slug, sure = "kernel-oom", "medium"
-        because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
-    elif name == "SIGKILL" and death.climbed_until_it_died:
-        slug, sure = "kernel-oom", "medium"
+        return ExitCause("worker-signalled", "high", because)
+    if grown:
         because = (
-            "it was killed (SIGKILL) while its memory grew by "
-            f"{size(death.climbed_until_it_died)} to {size(death.peak_memory or 0)} in "
-            "its last seconds; the kernel probably killed it because its container's "
-            "limit was reached or its host's memory was full (no visible counter shows "
-            "it)"
+            f"it was killed (SIGKILL) while its memory grew by {size(grown)} to "
+            f"{size(death.peak_memory or 0)} in its last seconds; the kernel probably "
+            "killed it because its container's limit was reached or its host's memory was "
+            "full (no visible counter shows it)"
         )
-    elif name == "SIGTERM" and share >= FULL:
-        slug, sure = "worker-memory-limit", "medium"
-        because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
-    else:
-        slug, sender = "worker-signalled", sender_of(name)
-        because = (
-            f"it {sender.because.format(name=name)}"
-            if sender
-            else f"something outside Dask sent its process {name}"
-        )
-        sure = "medium" if death.was_full and not sender else "high"
-    by_script = death.ended_by == "script"
-    return ExitCause(slug, sure, because, by_script=by_script)
+        return ExitCause("kernel-oom", "medium", because)
+    return None
 
 
 def _ran_out(line: str) -> bool:

@@ -174,7 +174,7 @@ class TaskActivity:
     def _host(self, name: str, workers: list[WorkerExit]) -> Host:
         loads = {each.address: self.loads[each.address] for each in workers}
         # Workers in one process tell the same: of each process one is asked.
-        one_each = {each.pid: loads[each.address] for each in workers}
+        one_each = {each.pid: self.of_worker(each.address) for each in workers}
         watched = _one_after_another(list(loads.values()))
         every = [each for ts in loads.values() for each in ts]
         busy = [each.host_busy for each in watched]
@@ -182,18 +182,14 @@ class TaskActivity:
         seconds = sum(each.seconds for each in watched)
         return Host(
             name=name,
-            cores=max(int(each.cores or 1) for each in every),
+            cores=int(_most(every, "cores", 1)),
             threads=sum(map(threads_of, most_at_once(workers, threads_of))),
             seconds=seconds,
-            cpu=sum(
-                (each.cpu or 0.0) + (each.children or 0.0)
-                for ts in one_each.values()
-                for each in ts
-            ),
+            cpu=sum(sums["cpu"] + sums["children"] for sums in one_each.values()),
             scheduler=self._scheduling(name, {*one_each}) * seconds,
-            busy=None if None in busy else sum(b for b in busy if b is not None),
-            memory=max(each.host_memory or 0 for each in every) or None,
-            native=max(each.native_threads or 1 for each in every),
+            busy=None if None in busy else sum(filter(None, busy)),
+            memory=int(_most(every, "host_memory")) or None,
+            native=int(_most(every, "native_threads", 1)),
             limits=sum(each.memory_limit or 0 for each in limited),
             limited=tuple(each.address for each in limited),
         )
@@ -206,6 +202,11 @@ class TaskActivity:
                 samples = self._run.metrics.filter(pl.col("source") == "scheduler")
                 return float(samples["cpu"].mean() or 0.0) / 100  # type: ignore[arg-type]
         return 0.0
+
+
+def _most(loads: list[ProcessLoad], name: str, least: int = 0) -> float:
+    """Return the largest value of a field, and `least` for one that was not measured."""
+    return max(getattr(each, name) or least for each in loads)
 
 
 def _one_after_another(loads: list[list[ProcessLoad]]) -> list[ProcessLoad]:

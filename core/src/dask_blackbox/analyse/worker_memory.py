@@ -231,41 +231,43 @@ def memory_need(
         met_its_limit: It was Dask's own limit; otherwise what they were seen with is all
             that is known of how much there was.
     """
-    limits = [death.memory_limit for death in deaths if death.memory_limit]
-    seen = [death.peak_memory for death in deaths if death.peak_memory]
-    limit = max(limits, default=None)
-    threads = max((death.nthreads or 1 for death in deaths), default=1)
-    at_once = max((min(len(suspects_of(d)), threads) for d in deaths), default=0)
-    if any(death.running_on for death in deaths):
-        at_once = at_once or threads
-    most = max(seen, default=0)
+    limit = max((death.memory_limit or 0 for death in deaths), default=0) or None
+    most = max((death.peak_memory or 0 for death in deaths), default=0)
     basis = max(limit or 0, most) if met_its_limit or not most else most
-    idle = _idle(case.run, deaths)
-    if idle is not None and limit and idle >= limit:
-        idle = None  # all samples are of what it ended with
-    skew = _skew_before(case.run, deaths[-1].at, limit)
+    threads = max((death.nthreads or 1 for death in deaths), default=1)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
     finished = _finished(case.run, prefix)
     of_host = is_of_host(case.run, case.blame.guilty)
-    only = [each[0] for each in map(suspects_of, deaths) if len(each) == 1]
-    alone = {key for key in only if case.prefix_of(key) == prefix}
     wanted = math.ceil(_AMPLE * basis / _STEP) * _STEP
     return MemoryNeed(
         limit=limit,
         threads=threads,
-        at_once=at_once,
-        seen=max(seen, default=None),
-        idle=idle,
+        at_once=_at_once(deaths, threads),
+        seen=most or None,
+        idle=_idle(case.run, deaths, limit),
         wanted=wanted,
-        skew=skew,
+        skew=_skew_before(case.run, deaths[-1].at, limit),
         pieces=pieces_of(case.run, prefix, of_host=of_host),
         of_host=of_host,
-        too_large=tuple(sorted(alone - finished)),
+        too_large=tuple(sorted(_alone(case, deaths, prefix) - finished)),
         finished=len(finished),
         held=_held(case.run, deaths, basis),
         compressed=_compressed_file_of(case.run, case.blame.guilty),
         beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
     )
+
+
+def _at_once(deaths: tuple[WorkerExit, ...], threads: int) -> int:
+    """Return how many tasks ran at once in a worker that died, at most."""
+    known = max((min(len(suspects_of(d)), threads) for d in deaths), default=0)
+    unnamed = any(death.running_on for death in deaths)
+    return threads if unnamed and not known else known
+
+
+def _alone(case: Case, deaths: tuple[WorkerExit, ...], prefix: str) -> set[str]:
+    """Return the tasks of a prefix that were the only ones in a worker that died."""
+    only = [each[0] for each in map(suspects_of, deaths) if len(each) == 1]
+    return {key for key in only if case.prefix_of(key) == prefix}
 
 
 def _compressed_file_of(run: RunTables, key: str | None) -> str:
@@ -295,15 +297,18 @@ def _held(run: RunTables, deaths: tuple[WorkerExit, ...], basis: int) -> int:
     return int(least) if least >= _MOST_OF_IT * basis else 0
 
 
-def _idle(run: RunTables, deaths: tuple[WorkerExit, ...]) -> int | None:
-    """Return the least memory that a worker was seen with."""
+def _idle(
+    run: RunTables, deaths: tuple[WorkerExit, ...], limit: int | None
+) -> int | None:
+    """Return the least memory that a worker was seen with; None: all samples are of its end."""
     first = [death.memory[0][1] for death in deaths if death.memory]
     metrics = run.metrics.filter(
         (pl.col("source") != "scheduler") & (pl.col("memory") > 0)
     )
     if len(metrics):
         first.append(int(metrics["memory"].min() or 0))  # type: ignore[arg-type]
-    return min(first, default=None)
+    least = min(first, default=None)
+    return None if least is not None and limit and least >= limit else least
 
 
 def peaks_of(run: RunTables) -> pl.DataFrame:

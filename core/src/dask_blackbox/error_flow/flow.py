@@ -7,6 +7,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from dask_blackbox.capture.driver.handled_errors import Handled, Place
 
@@ -29,6 +30,7 @@ HANDLER, UNDONE, _LATER = 3, 2, 1
 """How surely the end follows: from what the handler did, from what was not done because of the
 error, or only by a condition before it."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SENDING = ("submit", "map", "compute", "persist", "retry", "scatter")
 _SUPPRESSING = ("suppress", "raises", "assertRaises")
 _MUTATORS = frozenset((
@@ -110,20 +112,18 @@ class Flow:
             return None
         last = path[-1]
         names = self._names_for_it(last)
-        rest = [e for e in scope.statements if e.lineno > last_line(last)]
-        tests = [last] if isinstance(last, ast.If) else []
-        tests += [e for e in rest if isinstance(e, ast.If) and _mentions(e.test, names)]
+        test = next(_tests_of(scope, last, names), None)
         without, body = list[ast.stmt](), list[ast.stmt]()
-        if tests:
-            without, body = self._branches(tests[0])
+        if test is not None:
+            without, body = self._branches(test)
         elif not names:
             without, body = self._branches_around(path)
-        if any(p.file == scope.file and is_in(body, p.line) for p in end):
+        if _ends_in(scope, body, end):
             return HANDLER
         self._mark_below(scope, without, UNDONE)
         self._made = {*self._changed}
         self._mark_below(scope, body, HANDLER)
-        if not tests:
+        if test is None:
             for each in self._targets(scope, last):
                 self._mark(each, HANDLER)
             if isinstance(last, ast.Return):
@@ -189,28 +189,23 @@ class Flow:
         self, scope: Scope, path: list[ast.AST], line: int, end: tuple[Place, ...]
     ) -> int | None:
         for node in reversed(path):
-            handlers: list[ast.ExceptHandler] = []
-            if isinstance(node, ast.Try | ast.TryStar) and is_in(node.body, line):
-                handlers = [*node.handlers]
-                undone = [e for e in node.body if last_line(e) >= line]
-                undone += node.orelse
-            elif _suppresses(node) and isinstance(node, ast.With | ast.AsyncWith):
-                undone = [e for e in node.body if last_line(e) >= line]
-            else:
-                continue
-            handler = next((h for h in handlers if self._handles(h)), None)
-            if handlers and handler is None:
-                continue
-            if not handlers and not _suppresses(node):
+            handler = self._handler_at(node, line)
+            if handler is None and not _suppresses(node):
                 continue
             body = [] if handler is None else handler.body
-            if any(p.file == scope.file and is_in(body, p.line) for p in end):
+            if _ends_in(scope, body, end):
                 return HANDLER
             if body and isinstance(body[-1], ast.Raise):
                 continue  # it goes on as another exception
-            self._begin_at(scope, path, node, undone, body)
+            self._begin_at(scope, path, node, line, handler)
             return 0
         return None
+
+    def _handler_at(self, node: ast.AST, line: int) -> ast.ExceptHandler | None:
+        """Return the handler of a `try` that gets what a line in its body raises."""
+        if not isinstance(node, ast.Try | ast.TryStar) or not is_in(node.body, line):
+            return None
+        return next(filter(self._handles, node.handlers), None)
 
     def _handles(self, handler: ast.ExceptHandler) -> bool:
         kind = getattr(handler, "type", None)
@@ -231,37 +226,46 @@ class Flow:
         scope: Scope,
         path: list[ast.AST],
         caught: ast.AST,
-        undone: list[ast.stmt],
-        body: list[ast.stmt],
+        line: int,
+        handler: ast.ExceptHandler | None,
     ) -> None:
+        """Mark what the error changed where it was handled.
+
+        Args:
+            caught: The `try`, or the `with` that suppresses it.
+            line: What raised it.
+            handler: None: it was suppressed.
+        """
+        undone = _undone(caught, line)
         self._mark_below(scope, undone, UNDONE)
         self._made = {*self._changed}
         # A constant that is set at the end only notes that the work succeeded.
-        flags = (each for each in undone if isinstance(each, ast.Assign))
-        flags = (each for each in flags if isinstance(each.value, ast.Constant))
-        self._mark_below(scope, flags, HANDLER)
-        own = next(
-            (h.name for h in getattr(caught, "handlers", ()) if h.body is body), None
+        flags = (
+            e for e in undone if isinstance(getattr(e, "value", None), ast.Constant)
         )
-        instead = [e for e in body if _stands_in(e, own) or self._is_table(scope, e)]
-        self._mark_below(scope, instead, UNDONE)
-        self._mark_below(scope, [e for e in body if e not in instead], HANDLER)
-        self._leave_out_branches(scope, body)
-        if any(isinstance(e, _LEAVES[2:]) for b in body for e in ast.walk(b)):
-            loops = [
-                n for n in path if isinstance(n, ast.For | ast.AsyncFor | ast.While)
-            ]
-            for loop in loops[-1:]:
-                rest = [e for e in loop.body if e.lineno > last_line(caught)]
-                self._mark_below(scope, rest, UNDONE)
+        flags = (each for each in flags if isinstance(each, ast.Assign))
+        self._mark_below(scope, flags, HANDLER)
+        if handler is not None:
+            self._begin_in_handler(scope, handler)
+            if any(isinstance(each, _LEAVES[2:]) for each in ast.walk(handler)):
+                loops = [n for n in path if isinstance(n, _LOOPS)]
+                rest = loops[-1].body if loops else []
+                self._mark_below(scope, _after(rest, last_line(caught)), UNDONE)
         # Where the work that failed was to return or to leave a loop, what comes after that
         # is only executed because it failed.
         if any(isinstance(each, ast.Return | ast.Break) for each in undone):
             after = last_line(caught)
             self._mark((scope.id, f"after {after}"), HANDLER)
-            for each in scope.statements:
-                if isinstance(each, ast.Return) and each.lineno > after:
+            for each in _after(scope.statements, after):
+                if isinstance(each, ast.Return):
                     self._returns(scope, each, HANDLER)
+
+    def _begin_in_handler(self, scope: Scope, handler: ast.ExceptHandler) -> None:
+        body, own = handler.body, handler.name
+        instead = [e for e in body if _stands_in(e, own) or self._is_table(scope, e)]
+        self._mark_below(scope, instead, UNDONE)
+        self._mark_below(scope, [e for e in body if e not in instead], HANDLER)
+        self._leave_out_branches(scope, body)
 
     def _is_table(self, scope: Scope, node: ast.stmt) -> bool:
         """Return whether a handler uses a table of the module's instead of what failed."""
@@ -310,11 +314,7 @@ class Flow:
         """Mark what statements and those below them set, and what they return."""
         found, below = False, [e for top in body for e in ast.walk(top)]
         sent = {
-            name.id
-            for each in below
-            if _sends_work(each)
-            for name in ast.walk(each)
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            name for each in below if _sends_work(each) for name in _names_set(each)
         }
         for each in below:
             # Work that is sent again has a result that does not come from the error.
@@ -493,26 +493,19 @@ class Flow:
         target, value = node.targets[0], node.value
         if not isinstance(target, ast.Tuple):
             return None
-        number = len(target.elts)
-        if isinstance(value, ast.Tuple):
-            scopes = [(scope, value)]
-            common = 0
-        elif (
-            isinstance(value, ast.Call)
-            and (called := self._called(scope, value)) is not None
-            and not self._is_another_call(scope, value, called)
-        ):
-            given = [e.value for e in called.statements if isinstance(e, ast.Return)]
-            scopes = [(called, e) for e in given if isinstance(e, ast.Tuple)]
-            common = self._reached.get(called.id, 0)
-            if len(scopes) != len(given):
+        where, given, common = scope, list[ast.expr | None]([value]), 0
+        if isinstance(value, ast.Call):
+            called = self._called(scope, value)
+            if called is None or self._is_another_call(scope, value, called):
                 return None
-        else:
-            return None
-        if not scopes or any(len(each.elts) != number for _, each in scopes):
+            where, given = called, [*_returned_by(called)]
+            common = self._reached.get(called.id, 0)
+        tuples = [each for each in given if isinstance(each, ast.Tuple)]
+        sizes = {len(each.elts) for each in tuples}
+        if len(tuples) != len(given) or sizes != {len(target.elts)}:
             return None
         return [
-            (each, max(common, *(self._grade(s, e.elts[i]) for s, e in scopes)))
+            (each, max(common, *(self._grade(where, e.elts[i]) for e in tuples)))
             for i, each in enumerate(target.elts)
         ]
 
@@ -616,29 +609,24 @@ class Flow:
         path = path_to(scope, line)
         if not path:
             return 0, False
-        conditions = [
-            expression
-            for node in (path[:-1] if self._on_purpose else ())
-            if isinstance(node, ast.If | ast.While | ast.For | ast.AsyncFor | ast.Match)
-            for expression in own_expressions(node)
-        ]
         own = [*own_expressions(path[-1])]
-        best = max(
-            (self._grade(scope, each, code) for each in (*conditions, *own)), default=0
-        )
-        for (_, name), grade in self._changed.items():
-            if name.startswith("after ") and (scope.id, name) in self._changed:
-                best = max(best, grade if line > int(name[6:]) else 0)
-        guards = [*_guards(scope, path)] if self._on_purpose and not conditions else []
-        for guard in guards[-1:]:
-            best = max(best, self._grade(scope, guard.test, code))
-        names = [
-            each
-            for expression in own
-            for each in ast.walk(expression)
-            if isinstance(each, ast.Name) and each.id in scope.bound
-        ]
-        return best, bool(conditions or names or guards)
+        conditions = [*self._conditions(scope, path)]
+        grades = [self._grade(scope, each, code) for each in (*conditions, *own)]
+        for (of, name), grade in self._changed.items():
+            if of == scope.id and name.startswith("after ") and line > int(name[6:]):
+                grades.append(grade)
+        bound = any(_mentions(each, scope.bound) for each in own)
+        return max(grades, default=0), bound or bool(conditions)
+
+    def _conditions(self, scope: Scope, path: list[ast.AST]) -> Iterator[ast.AST]:
+        """Yield on what the execution of a line depends, where that matters."""
+        if self._on_purpose:
+            around = [
+                e for e in path[:-1] if isinstance(e, (*_LOOPS, ast.If, ast.Match))
+            ]
+            yield from (own for each in around for own in own_expressions(each))
+            if not around:
+                yield from (guard.test for guard in [*_guards(scope, path)][-1:])
 
 
 def _guards(scope: Scope, path: list[ast.AST]) -> Iterator[ast.If]:
@@ -721,8 +709,45 @@ def _sends_work(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and getattr(function, "attr", "") in _SENDING
 
 
-def _mentions(node: ast.AST, names: set[str]) -> bool:
+def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
     return any(isinstance(e, ast.Name) and e.id in names for e in ast.walk(node))
+
+
+def _names_set(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement sets."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
+
+
+def _returned_by(function: Scope) -> Iterator[ast.expr | None]:
+    for each in function.statements:
+        if isinstance(each, ast.Return):
+            yield each.value
+
+
+def _after(body: Iterable[ast.stmt], line: int) -> list[ast.stmt]:
+    return [each for each in body if each.lineno > line]
+
+
+def _undone(caught: ast.AST, line: int) -> list[ast.stmt]:
+    """Return what was not executed of a `try` or a `with`, because a line in it raised."""
+    body = [each for each in getattr(caught, "body", ()) if last_line(each) >= line]
+    return [*body, *getattr(caught, "orelse", ())]
+
+
+def _tests_of(scope: Scope, last: ast.AST, names: set[str]) -> Iterator[ast.If]:
+    """Yield the tests of what a statement returned: it itself, or what comes later."""
+    if isinstance(last, ast.If):
+        yield last
+    for each in _after(scope.statements, last_line(last)):
+        if isinstance(each, ast.If) and _mentions(each.test, names):
+            yield each
+
+
+def _ends_in(scope: Scope, body: list[ast.stmt], end: tuple[Place, ...]) -> bool:
+    """Return whether the driver ended in one of some statements."""
+    return any(each.file == scope.file and is_in(body, each.line) for each in end)
 
 
 def _names_a_class(test: ast.AST) -> bool:

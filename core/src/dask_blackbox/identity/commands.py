@@ -255,7 +255,6 @@ def _python_in(words: list[str]) -> list[str] | None:
 
 
 def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
-    one, two = how.one.split(), how.two.split()
     verbs, own, place = list(how.verbs), how.own, 0
     while place < len(words):
         word = words[place]
@@ -265,7 +264,7 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
             place += 1
             break
         if word.startswith("-") and word != "-":
-            place += 3 if word in two else 2 if word in one else 1
+            place += _words_of_option(how, word)
         elif _ASSIGNMENT.match(word):
             place += 1
         elif verbs:
@@ -278,6 +277,13 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
             break
     inner = words[place:]
     return None if not inner or verbs else _environment_command(how, inner)
+
+
+def _words_of_option(how: _Wrapper, option: str) -> int:
+    """Return how many words an option of a wrapper is, its values included."""
+    if option in how.two.split():
+        return 3
+    return 2 if option in how.one.split() else 1
 
 
 def _in_container(words: list[str]) -> list[str] | None:

@@ -880,18 +880,21 @@ class Recorder:
         await asyncio.wait((gone,), timeout=_SAME_END)
         if gone.done():
             await asyncio.wait((closed,), timeout=_SEEN_CLOSED)
-        left_open = not closed.done()
-        if gone.done() and (left_open or await self._owner_was_killed()):
-            await self._finalise_for_host()
-        if gone.done() and left_open:
-            for puller in owned:
-                error = await close_cluster(
-                    puller.addresses, puller.owned, puller.connection_args
-                )
-                if error is not None:
-                    logger.info("closed %s: %s", puller.address, error or "done")
+            left_open = not closed.done()
+            if left_open or await self._owner_was_killed():
+                await self._finalise_for_host()
+            if left_open:
+                await self._close_left_open(owned)
         gone.cancel()
         closed.cancel()
+
+    async def _close_left_open(self, owned: list[Puller]) -> None:
+        for puller in owned:
+            error = await close_cluster(
+                puller.addresses, puller.owned, puller.connection_args
+            )
+            if error is not None:
+                logger.info("closed %s: %s", puller.address, error or "done")
 
     def _lost_scheduler(self) -> bool:
         return any(puller.gone for puller in self._pullers.values())

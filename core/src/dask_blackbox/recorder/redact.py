@@ -195,25 +195,30 @@ class Redactor:
     def value(self, value: object, name: str = "", *, settings: bool = False) -> object:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
         settings = settings or name in _SETTINGS
-        if isinstance(value, dict) and name in _INVENTORIES and not settings:
-            each = self.value if name in _TEXTS_BY_NAME else self._listed
-            return {self._listed(short_key(str(k))): each(v) for k, v in value.items()}
         if isinstance(value, dict):
-            return {
-                self.text(short_key(str(k))): self.value(v, str(k), settings=settings)
-                for k, v in value.items()
-            }
-        if isinstance(value, list | tuple) and name == "argv":
-            return self._words([str(each) for each in value])
+            return self._dict(value, name, settings=settings)
         if isinstance(value, list | tuple):
+            if name == "argv":
+                return self._words([str(each) for each in value])
             return self._list(value, name, settings=settings)
         if name in _KEY_FIELDS:
             value = _with_short_keys(value)
-        plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-        secret = is_secret_name(name) or (settings and name == "key")
-        if plain and value and secret:
+        if value is None or isinstance(value, bool):
+            return value
+        if value and (is_secret_name(name) or (settings and name == "key")):
             return BLANK
         return self.text(value) if isinstance(value, str) else value
+
+    def _dict(
+        self, values: dict[object, object], name: str, *, settings: bool
+    ) -> dict[object, object]:
+        if name in _INVENTORIES and not settings:
+            each = self.value if name in _TEXTS_BY_NAME else self._listed
+            return {self._listed(short_key(str(k))): each(v) for k, v in values.items()}
+        return {
+            self.text(short_key(str(k))): self.value(v, str(k), settings=settings)
+            for k, v in values.items()
+        }
 
     def _listed(self, value: object) -> object:
         """Return what is listed of packages, modules or functions: no names of secrets."""

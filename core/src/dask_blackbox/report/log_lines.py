@@ -6,8 +6,9 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -150,25 +151,32 @@ def _addresses(run: RunTables, wanted: str) -> list[str]:
     """Return the addresses of the worker `wanted`, its nanny's included."""
     workers = run.workers.select("address", "name", "nanny").rows()
     known = [*workers, *((s, None, None) for s in run.logs["source"].unique())]
-    for fits in (
-        lambda word: word == wanted,
-        lambda word: word is not None and wanted in word,
-    ):
-        found = [row for row in known if any(fits(word) for word in row[:2])]
-        # One worker may have come several times, under one name and many addresses.
-        covered = {address for address, name, _ in found if name}
-        if len({name or address for address, name, _ in found} - covered) > 1:
-            listed = ", ".join(sorted({address for address, *_ in found})[:5])
-            raise ConfigurationError(
-                f"--worker {wanted} matches several workers ({listed}, …); give a "
-                "longer part"
-            )
-        if found:
-            return [part for a, _, nanny in found for part in (a, nanny) if part]
-    names = ", ".join(sorted({str(name or address) for address, name, _ in workers}))
-    raise ConfigurationError(
-        f"no worker {wanted} in this recording; there were: {names or 'none'}"
-    )
+    found = [row for row in known if wanted in row[:2]]
+    if not found:
+        found = [row for row in known if any(wanted in (x or "") for x in row[:2])]
+    if not found:
+        names = sorted({str(name or source) for source, name, _ in workers})
+        raise ConfigurationError(
+            f"no worker {wanted} in this recording; there were: "
+            f"{', '.join(names) or 'none'}"
+        )
+    _check_one(found, wanted)
+    return [*filter(None, chain.from_iterable((a, nanny) for a, _, nanny in found))]
+
+
+def _check_one(
+    found: Sequence[tuple[str, str | None, str | None]], wanted: str
+) -> None:
+    """Raise ConfigurationError if these are several workers.
+
+    One worker may have come several times, under one name and many addresses.
+    """
+    covered = {address for address, name, _ in found if name}
+    if len({name or address for address, name, _ in found} - covered) > 1:
+        listed = ", ".join(sorted({address for address, *_ in found})[:5])
+        raise ConfigurationError(
+            f"--worker {wanted} matches several workers ({listed}, …); give a longer part"
+        )
 
 
 def _moment(run: RunTables, option: str, text: str) -> datetime:

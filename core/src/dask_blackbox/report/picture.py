@@ -149,27 +149,30 @@ def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
     )
     totals = totals.sort("stop", "prefix", descending=[True, False])
     prefixes = [str(name) for name in totals["prefix"].head(len(PALETTE))]
+    tall = height - (2 if height > 6 else 0)  # noqa: PLR2004
     for place, worker in enumerate(workers):
         y = top + place * height
-        tall = height - (2 if height > 6 else 0)  # noqa: PLR2004
-        for process in (processes[number] for number in worker):
+        of_row = [processes[number] for number in worker]
+        for process in of_row:
             a = scale.x(max(process.joined or 0.0, scale.axis.start))
             b = scale.x(min(process.left or scale.axis.stop, scale.axis.stop))
             drawing.box(a, y, max(0.0, b - a), tall, _LANE)
         own = table.filter(pl.col("process").is_in(worker))
-        threads = max((processes[number].nthreads or 1) for number in worker)
+        threads = max((process.nthreads or 1) for process in of_row)
         _row(drawing, own, prefixes, scale, (y, tall, threads))
-        for process in (processes[number] for number in worker):
+        for process in of_row:
             if process.fate == "died" and process.left:
                 drawing.cross(scale.x(process.left), y + tall / 2, _BAD)
         if height >= 9 or place % (12 // height + 1) == 0:  # noqa: PLR2004
-            label = _cut(plain(processes[worker[0]].label), 18)
-            lost = any(processes[number].fate == "died" for number in worker)
-            drawing.text(
-                _LEFT - 6, y + tall / 2, label, _BAD if lost else _SOFT,
-                size=11, anchor="end",
-            )  # fmt: skip
+            _label(drawing, of_row, y + tall / 2)
     return prefixes
+
+
+def _label(drawing: Drawing, of_row: list[WorkerProcess], y: float) -> None:
+    """Write the name of a worker beside its row, in red if a process of it died."""
+    died = any(process.fate == "died" for process in of_row)
+    label, colour = _cut(plain(of_row[0].label), 18), _BAD if died else _SOFT
+    drawing.text(_LEFT - 6, y, label, colour, size=11, anchor="end")
 
 
 def _placed(run: RunTables, processes: list[WorkerProcess], axis: Axis) -> pl.DataFrame:

@@ -186,17 +186,11 @@ def runs_found(store: Store, search: Search, *, size: int = 50) -> Found:
     looked_at, last = 0, None
     names = _newest(store, search)
     while batch := list(islice(names, _AT_ONCE)):
-        fitting = [
-            each
-            for each in batch
-            if (states is None or each.state in states)
-            and (not search.verdict or each.verdict == search.verdict)
-        ]
-        sketches = (
-            read_sketches(store, fitting, timeout=max(0.1, deadline - time.monotonic()))
-            if words
-            else {}
-        )
+        fitting = [each for each in batch if _fits(each, states, search.verdict)]
+        sketches = dict[str, Sketch]()
+        if words:
+            left = max(0.1, deadline - time.monotonic())
+            sketches = read_sketches(store, fitting, timeout=left)
         for each in batch:
             looked_at, last = looked_at + 1, each.started_ms / 1000
             if each not in fitting or not _holds(sketches.get(each.name), words):
@@ -207,6 +201,11 @@ def runs_found(store: Store, search: Search, *, size: int = 50) -> Found:
         if len(found) == size or time.monotonic() > deadline:
             return Found(runs=tuple(found), looked_at=looked_at, older=last)
     return Found(runs=tuple(found), looked_at=looked_at)
+
+
+def _fits(run: SketchName, states: AbstractSet[str] | None, verdict: str) -> bool:
+    in_state = states is None or run.state in states
+    return in_state and (not verdict or run.verdict == verdict)
 
 
 def _newest(store: Store, search: Search) -> Iterator[SketchName]:

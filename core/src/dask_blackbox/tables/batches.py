@@ -372,9 +372,9 @@ def _since(facts: Row) -> float | None:
 
 def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     """Return one row per worker process, from the events about it."""
-    processes: list[dict[str, object]] = []
-    present: dict[str, dict[str, object]] = {}
-    reports: list[tuple[str, float, dict[str, object]]] = []
+    processes: list[Row] = []
+    present: dict[str, Row] = {}
+    reports: list[tuple[str, Row]] = []
     for at, kind, subject, detail in events.select(
         pl.col("at").dt.epoch("us") / 1e6, "kind", "subject", "detail"
     ).iter_rows():
@@ -382,14 +382,10 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             continue
         facts = _facts(detail)
         if kind == "worker-added":
-            process = dict.fromkeys(WORKER_COLUMNS) | {"address": subject, "joined": at}
-            process |= {k: facts.get(k) for k in ("name", "host", "pid", "nanny")}
-            process |= {k: facts.get(k) for k in ("nthreads", "memory_limit")}
-            process["name"] = None if process["name"] is None else str(process["name"])
-            present[subject] = process
-            processes.append(process)
+            present[subject] = _new_process(subject, at, facts)
+            processes.append(present[subject])
         elif kind == "worker-exit-report":
-            reports.append((subject, at, facts))
+            reports.append((subject, facts))
         elif subject in present and kind == "worker-closing":
             present[subject]["closing"] = facts.get("reason")
         elif subject in present and kind == "worker-removed":
@@ -397,17 +393,24 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             process |= {"left": at, "expected": facts.get("expected")}
             process["stimulus_id"] = facts.get("stimulus_id")
             process["lost"] = len(_listed(facts, "processing"))
-    for address, _, facts in reports:
+    for address, facts in reports:
+        pids = (facts.get("pid"), None)
         for process in processes:
-            if process["address"] == address and process["pid"] in (
-                facts.get("pid"),
-                None,
-            ):
+            if process["address"] == address and process["pid"] in pids:
                 _add_exit_report(process, facts)
     return frame_of_columns(
         "workers",
         {name: [process[name] for process in processes] for name in WORKER_COLUMNS},
     )
+
+
+def _new_process(address: str, at: float, facts: Row) -> Row:
+    """Return the row of a process that has just joined."""
+    known = ("name", "host", "pid", "nanny", "nthreads", "memory_limit")
+    process: Row = dict.fromkeys(WORKER_COLUMNS) | {"address": address, "joined": at}
+    process |= {field: facts.get(field) for field in known}
+    process["name"] = None if process["name"] is None else str(process["name"])
+    return process
 
 
 def _facts(detail: str | None) -> Row:

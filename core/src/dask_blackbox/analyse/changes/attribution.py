@@ -143,14 +143,21 @@ def sides(
         habits: How many habits were left out.
         dates: Parameters that differ in a date.
     """
-    verdict = context.verdict
-    unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     judged = [one for each in ranked for one in _representing(each)]
     rare = [each for each in judged if is_unusual(each.rarity) and each.weight >= 0]
-    if not rare:
-        text = _nothing(ranked, verdict, habits, dates)
-        sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
-        return "nothing", f"{text}{unseen}.", sure
+    if rare:
+        blame, text, sure = _rare_side(rare, context, steps, blind=bool(blind))
+    else:
+        blame, text = "nothing", _nothing(ranked, context.verdict, habits, dates)
+        sure = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
+    unseen = f" ({_names(blind)} could not be compared)" if blind else ""
+    return blame, f"{text}{unseen}.", sure
+
+
+def _rare_side(
+    rare: Sequence[Ranked], context: VerdictContext, steps: int, *, blind: bool
+) -> tuple[Blame, str, Confidence]:
+    """Return the side on which something unusual changed, a clause, and its confidence."""
     most = max(each.weight for each in rare)
     if context.others_finished is not None and most <= 0:
         failed, finished = context.others_finished
@@ -158,30 +165,37 @@ def sides(
             f"Data: {failed} of {failed + finished} tasks of '{context.prefix}' failed, and the "
             f"others ran with the same code and packages; {_changed(rare)} changed, too"
         )
-        return "data", f"{text}{unseen}.", "low"
-    failure = None if verdict is None else _OTHERWISE.get(verdict.retry_advice)
-    transient = verdict is not None and verdict.retry_advice == "transient"
-    unrelated = OF_ALL_TASKS if transient else ("code",)
-    beside = most <= 0 and all(each.change.kind in unrelated for each in rare)
-    if failure is not None and beside:
+        return "data", text, "low"
+    failure = None if most > 0 else _unlike(context.verdict, rare)
+    if failure is not None:
         text = f"None of the changes fits {failure}: {_changed(rare)}"
-        return "nothing", f"{text}{unseen}.", "low"
+        return "nothing", text, "low"
     relevant = [each for each in rare if each.weight == most]
     found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
         kinds = [each.change.kind for each in relevant]
-        text = f"More than one of these changed: {_names(kinds)}"
-        return "several", f"{text}{unseen}.", "low"
+        return "several", f"More than one of these changed: {_names(kinds)}", "low"
     blame = found.pop()
-    others = {_side_of(each.change.kind) for each in rare} - {blame}
     text = _sentence(blame, relevant, rare)
     if context.code_unchanged and all(
         _is_beside_the_tasks(each.change) for each in rare
     ):
-        text += "; the tasks that failed run the same code as before"
-        return blame, f"{text}{unseen}.", "low"
-    sure = _confidence(relevant, steps, others=bool(others), blind=bool(blind))
-    return blame, f"{text}{unseen}.", sure
+        return (
+            blame,
+            f"{text}; the tasks that failed run the same code as before",
+            "low",
+        )
+    others = any(_side_of(each.change.kind) != blame for each in rare)
+    return blame, text, _confidence(relevant, steps, others=others, blind=blind)
+
+
+def _unlike(verdict: Finding | None, rare: Sequence[Ranked]) -> str | None:
+    """Return the kind of failure, in words, if none of the changes can lead to such a one."""
+    if verdict is None:
+        return None
+    unrelated = OF_ALL_TASKS if verdict.retry_advice == "transient" else ("code",)
+    beside = all(each.change.kind in unrelated for each in rare)
+    return _OTHERWISE.get(verdict.retry_advice) if beside else None
 
 
 def _representing(each: Ranked) -> Sequence[Ranked]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -145,6 +145,19 @@ def _frozen_when_killed(report: WorkerExitReport) -> ProcessState | None:
     return None if any(sample.at > since for sample in report.memory) else killed
 
 
+_REPORTED: Mapping[str, Callable[[WorkerExitReport], object]] = {
+    "exit_code": lambda report: report.exit_code,
+    "running": lambda report: report.executing,
+    "memory": lambda report: tuple((each.at, each.rss) for each in report.memory),
+    "stack": lambda report: report.stack,
+    "oom_kills": lambda report: report.oom_kills,
+    "host_oom_kills": lambda report: report.host_oom_kills,
+    "alive": lambda report: str(report.alive or ""),
+    "when_killed": _frozen_when_killed,
+}
+"""Fields of an exit that its report has, and what they are there."""
+
+
 class _ExitSources:
     """The rows of all tables about departures, by worker."""
 
@@ -258,48 +271,39 @@ class _ExitSources:
                 logged = None
         account = _ExitFields()
         account.add("left", process["left"], at)
-        account.add_reported("exit_code", [each.exit_code for each in reports])
-        account.add("exit_code", None if logged is None else logged[1])
-        # A nanny learns of the exit before the scheduler does, or after.
-        self._add_closing(
-            account, process, reports, at if logged is None else logged[0]
-        )
-        account.add_reported("running", [each.executing for each in reports])
+        for name, field in _REPORTED.items():
+            account.add_reported(name, [*map(field, reports)])
+        ended = at
+        if logged is not None:
+            # A nanny learns of the exit before the scheduler does, or after.
+            ended, code = logged
+            account.add("exit_code", code)
+        self._add_closing(account, process, reports, ended)
         account.add("processing", removal.processing)
         account.add("lost_scattered", removal.lost_scattered)
-        account.add_reported(
-            "memory",
-            [
-                tuple((each.at, each.rss) for each in report.memory)
-                for report in reports
-            ],
-        )
         account.add("memory", self._samples_of(address, process, at))
-        account.add_reported("stack", [each.stack for each in reports])
         account.add("last_lines", self._lines_before(address, pid, at))
-        account.add_reported("oom_kills", [each.oom_kills for each in reports])
-        account.add_reported(
-            "host_oom_kills", [each.host_oom_kills for each in reports]
-        )
         self._add_memory_limit(account, address, pid, at)
         self._add_heartbeats(account, address, at)
         account.add("with_nanny", self._nanny_lost_too(address, at))
-        account.add_reported("alive", [str(each.alive or "") for each in reports])
-        account.add_reported("when_killed", [*map(_frozen_when_killed, reports)])
+        self._add_signals(account, address, pid, at)
+        return account
+
+    def _add_signals(
+        self, account: _ExitFields, address: str, pid: int | None, at: float
+    ) -> None:
+        """Note where the run itself sent signals to a worker, and which of its tasks did."""
         act = self._teardown.action_on(address, at)
         if act is not None:
-            place = code_line(act) or "the driver's process"
-            account.add("sent_from", place)
+            account.add("sent_from", code_line(act) or "the driver's process")
         elif (sent := self._task_signal_to(address, pid, at)) is not None:
-            place = code_line(sent) or "its own process"
-            account.add("sent_from", place)
+            account.add("sent_from", code_line(sent) or "its own process")
             account.add("sent_by", sent.subject)
         stop = self._teardown.stop_of(address, pid, at)
         if stop is not None:
             account.add("stopped_from", code_line(stop) or "its own process")
             if isinstance(stop, TaskSignalled):
                 account.add("stopped_by", stop.subject)
-        return account
 
     def _task_signal_to(
         self, address: str, pid: int | None, at: float

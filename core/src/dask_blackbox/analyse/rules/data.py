@@ -67,15 +67,19 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
     if not match:
         return
     losses = [death for death in case.deaths if death.lost_scattered]
-    lost = sorted({key for death in losses for key in death.lost_scattered})
     key, missing = match["key"], _missing(case)
-    if not losses:
-        if left := _removals_with_data(case, key, missing):
-            yield _closed_worker_finding(case, key, left)
-            return
-        if missing is not None:
-            yield _released_finding(case, key, missing)
-            return
+    if losses:
+        yield _lost_finding(case, key, losses)
+    elif left := _removals_with_data(case, key, missing):
+        yield _closed_worker_finding(case, key, left)
+    elif missing is not None:
+        yield _released_finding(case, key, missing)
+    else:
+        yield _lost_finding(case, key, losses)
+
+
+def _lost_finding(case: Case, key: str, losses: list[WorkerExit]) -> Finding:
+    lost = sorted({key for death in losses for key in death.lost_scattered})
     who, worker, proof = "", None, tuple[Evidence, ...]()
     if losses:
         last = losses[-1]
@@ -83,7 +87,7 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
         died = f"died{_doing(case, last)}: {case.cause_of(last).because}"
         who = f"{capital(name_of(case, last))} held it and {died}. "
     what = quoted(lost) if lost else quoted_key(key)
-    yield DATA_LOST.found(
+    return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {what}",
         cause=(
             f"{quoted_key(key)} was requested, but its data was gone. {who}Scattered "
@@ -95,10 +99,7 @@ def DATA_LOST(case: Case) -> Iterator[Finding]:
             f"{_and_fix(case, losses)}"
         ),
         confidence="high" if losses else "medium",
-        subject=Subject(
-            key=next(iter(lost), key),
-            worker=worker,
-        ),
+        subject=Subject(key=next(iter(lost), key), worker=worker),
         evidence=(
             *case.exception_evidence(),
             *(_held(death, name_of(case, death)) for death in losses[-3:]),

@@ -169,57 +169,92 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     pace = _pace_then(case, exception, waited=waited)
     doubts = _caveats(case, exception, waited=waited)
     doubt = waited or case.unhandled_failures or case.deaths or doubts
-    sure: Confidence = "medium" if doubt else "high"
-    released = not case.failures and bool(_released(case))
-    hosts = case.dialect.remedy(exception.message)
-    advice, certainty = _advice(exception, waited=waited)
-    if released and _checked(exception):
-        advice, certainty = "code", "medium"  # nothing will hold the futures next time
-    if hosts is not None and advice == "transient":
-        # Its host knows what it is: no service that is down.
-        advice, certainty = OF_UNKNOWN
+    advice, certainty = _advice_here(case, exception, waited=waited)
     wait = _wait_until_then(case, exception)
-    forks = case.run.of(DriverForked) if wait and wait.in_multiprocessing else ()
-    forked = forks[-1] if forks else None
-    local = not case.recorded_cluster and came_from_a_local_task(trace)
-    returned = _RESULT in exception.bases
-    own = raised_outside_dask(trace)
-    known = case.recorded_cluster or local or returned or own
-    then = _RETURNED if returned else _RAN_LOCALLY if local else _tasks_then(case)
-    if then == _UNRECORDED and own:
-        then = "No cluster was recorded, and no call to Dask had a part in the error"
-    where = "a task of Dask's local scheduler" if local else "the driver"
+    forked = _fork_before(case, wait)
+    place = _place_of(case, exception)
+    remedy = _SPAWN
+    if forked is None:
+        remedy = _remedy(
+            exception,
+            name,
+            advice,
+            waited=waited and not raised_outside_dask(trace),
+            pace=pace,
+            hosts=case.dialect.remedy(exception.message),
+            released=_has_released(case),
+        )
+    summary = short_with_paths(message, 80) or _line_of(exception)
     found = DRIVER_EXCEPTION.found(
-        f"{name} in {where}: {short_with_paths(message, 80) or _line_of(exception)}".rstrip(
-            ": "
-        ),
+        f"{name} in {place.who}: {summary}".rstrip(": "),
         cause=". ".join(
             [
                 *_raised_text(exception, name, message),
-                then,
+                place.then,
                 *_progress_text(case, pace, waited=waited),
                 *_waited_text(wait, forked),
                 *doubts,
             ]
         )
         + ".",
-        remedy=_SPAWN
-        if forked
-        else _remedy(
-            exception,
-            name,
-            advice,
-            waited=waited and not raised_outside_dask(trace),
-            pace=pace,
-            hosts=hosts,
-            released=released,
-        ),
-        confidence=sure if known else "low",
+        remedy=remedy,
+        confidence="low" if not place.known else "medium" if doubt else "high",
         evidence=_evidence(case, exception),
         retry_advice=advice,
         retry_confidence=certainty,
     )
-    return msgspec.structs.replace(found, rule="task-exception") if local else found
+    return msgspec.structs.replace(found, rule=place.rule)
+
+
+class _Place(NamedTuple):
+    """In which part of a run an exception was raised.
+
+    Attributes:
+        then: What was known of its tasks by then, a sentence without a full stop.
+        known: Whether it is known that no task of a cluster raised it.
+        who: What raised it, as far as is known.
+        rule: The rule whose finding it is.
+    """
+
+    then: str
+    known: bool = True
+    who: str = "the driver"
+    rule: str = "driver-exception"
+
+
+def _place_of(case: Case, exception: DriverException) -> _Place:
+    local = not case.recorded_cluster and came_from_a_local_task(exception.traceback)
+    returned = _RESULT in exception.bases
+    if local:
+        then = _RETURNED if returned else _RAN_LOCALLY
+        return _Place(then, who=_LOCAL_TASK, rule="task-exception")
+    if returned:
+        return _Place(_RETURNED)
+    if not case.recorded_cluster and raised_outside_dask(exception.traceback):
+        return _Place(_WITHOUT_DASK)
+    return _Place(_tasks_then(case), known=case.recorded_cluster)
+
+
+def _advice_here(case: Case, exception: DriverException, *, waited: bool) -> Advice:
+    """Return whether a retry would help, by the exception and by what its host knows of it."""
+    if _has_released(case) and _checked(exception):
+        return Advice("code", "medium")  # nothing will hold the futures next time
+    found = _advice(exception, waited=waited)
+    hosts = case.dialect.remedy(exception.message)
+    # Its host knows what it is: no service that is down.
+    return OF_UNKNOWN if hosts and found.advice == "transient" else found
+
+
+def _has_released(case: Case) -> bool:
+    """Return whether the driver released futures, and no task failed."""
+    return not case.failures and bool(_released(case))
+
+
+def _fork_before(case: Case, wait: DriverPosition | None) -> DriverForked | None:
+    """Return the fork of a driver that waited for the process it had forked."""
+    if wait is None or not wait.in_multiprocessing:
+        return None
+    return next(iter(case.run.of(DriverForked)[-1:]), None)
 
 
 def _line_of(exception: DriverException) -> str:
@@ -400,6 +435,10 @@ _RAN_LOCALLY = (
 )
 
 _UNRECORDED = "No cluster was recorded: the error may have come from a task"
+
+_WITHOUT_DASK = "No cluster was recorded, and no call to Dask had a part in the error"
+
+_LOCAL_TASK = "a task of Dask's local scheduler"
 
 _RETURNED = "The job's function had returned by then"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -60,6 +61,7 @@ from dask_blackbox.events import (
     ClusterOrphaned,
     ClusterRestarted,
     DriverAttached,
+    DriverCancel,
     DriverClosing,
     DriverEnded,
     DriverLost,
@@ -69,7 +71,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     TaskSignalled,
 )
-from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     as_code,
     capital,
@@ -119,74 +121,123 @@ def DRIVER_KILLED(case: Case) -> Iterator[Finding]:
         return
     if thread_that_blocked_the_driver(case) is not None:
         return  # who stopped it had waited for what could not come
+    end = _end_of_driver(case)
+    sent = signal_of_a_task(case)
+    own_job = unit_at_its_limit(case.run, end.at) if end.both else None
+    if sent is not None:
+        yield _ended_by_a_task(case, sent, end.after)
+    elif own_job is not None:
+        yield _lost_at_time_limit(case, own_job, end)
+    else:
+        yield _killed(case, end)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """How the process of a driver ended, as others saw that.
+
+    Attributes:
+        by: The signal that ended it, if one did.
+        code: The exit code of a process that ended itself.
+        both: Whether its recorder disappeared with it.
+        by_kernel: Whether the kernel ended it for memory.
+        at: When it ended, or was last seen.
+        after: For how long the run had lasted by then.
+        ended: What its own host reported of that.
+        lost: What its recorder reported of that.
+    """
+
+    by: str | None
+    code: int | None
+    both: bool
+    by_kernel: bool
+    at: float
+    after: str
+    ended: DriverEnded | None
+    lost: DriverLost | None
+
+    @property
+    def itself(self) -> str:
+        """Return with which code it ended itself; empty: it did not, or that is not known."""
+        return "" if self.by or self.code is None else f" with exit code {self.code}"
+
+    @property
+    def was_seen(self) -> bool:
+        """Return whether anybody saw that it had ended."""
+        return self.by is not None or (self.lost is not None and not self.both)
+
+
+def _end_of_driver(case: Case) -> _End:
     ended = next(iter(case.run.of(DriverEnded)[-1:]), None)
     lost = next(iter(case.run.of(DriverLost)[-1:]), None)
-    code, by = exit_code_of_driver(case.run), signal_of_driver(case.run)
-    itself = "" if by or code is None else f" with exit code {code}"
-    both = case.state == "lost"
-    by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
-    by_whom = by == "SIGKILL" and not by_kernel  # who sent it is not known
-    grown = _growth_text(case, much=True) if by_whom else ""
-    growing = _growth_text(case, much=False) if by_whom else ""
+    by, both = signal_of_driver(case.run), case.state == "lost"
     # Its recorder stays for what the cluster still has to say.
-    end = last_sign_of_life(case.run) if lost is None or both else lost.at
-    after = duration(max(end - case.run.manifest.started, 0))
-    title = _title(by, itself, both=both, by_kernel=by_kernel)
-    sure: Confidence = "high" if by or (lost and not both) else "medium"
-    if case.killed_in_a_shell and not _is_reported_by_its_shell(case):
-        sure = "medium"  # `os._exit` with such a code is not reported either
-    # A time limit may have been reached, and what the driver waited for is the cause.
+    at = last_sign_of_life(case.run) if lost is None or both else lost.at
+    return _End(
+        by=by,
+        code=exit_code_of_driver(case.run),
+        both=both,
+        by_kernel=by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0,
+        at=at,
+        after=duration(max(at - case.run.manifest.started, 0)),
+        ended=ended,
+        lost=lost,
+    )
+
+
+def _killed(case: Case, end: _End) -> Finding:
     lasted = _scheduler_unresponsive_for(case)
-    sent = signal_of_a_task(case)
-    if sent is not None:
-        yield _ended_by_a_task(case, sent, after)
-        return
-    own_job = unit_at_its_limit(case.run, end) if both else None
-    if own_job is not None:
-        yield _lost_at_time_limit(case, own_job, after, end)
-        return
-    nothing_came = case.hang is not None or lasted is not None or _no_progress(case)
-    waited = by in ASKED and (nothing_came or not case.recorded_cluster)
-    if waited:
-        sure = "medium"
     longest = case.hang.longest if case.hang else None
-    yield DRIVER_KILLED.found(
-        f"{title} after {after}{_while(longest)}{_progress(case, end)}",
+    memory = _memory_of_killed(case, end)
+    waited = end.by in ASKED and _waited_in_vain(case, lasted)
+    # `os._exit` with such a code is not reported by a shell, either.
+    reported = not case.killed_in_a_shell or _is_reported_by_its_shell(case)
+    return DRIVER_KILLED.found(
+        f"{_title(end)} after {end.after}{_while(longest)}{_progress(case, end.at)}",
         cause=(
-            _how_it_ended(by, itself, after, both=both)
-            + f" {_KERNEL if by_kernel else grown or growing}{_then(case)}"
-            + (_crashed_by_a_task(case) if by in CRASHES else "")
+            f"{_how_it_ended(end)} {memory.text}{_then(case)}"
+            + _crashed_by_a_task(case, end)
             + _running_tasks(case, longest)
             + _unresponsive(lasted)
             + _blocked_at(case.driver_position)
         ),
-        remedy=(_CHECK_HOST + _MORE_MEMORY if grown else capital(_MORE_MEMORY))
-        if by_kernel or grown
-        else _remedy_driver_killed(case, by, longest),
-        confidence=sure,
-        retry_advice=_advice_driver_killed(
-            by, of_memory=by_kernel or bool(grown), waited=waited
-        ),
-        retry_confidence="high" if by_kernel or by in CRASHES else None,
+        remedy=memory.remedy or _remedy_driver_killed(case, end.by, longest),
+        confidence="high" if end.was_seen and reported and not waited else "medium",
+        retry_advice="memory"
+        if memory.remedy
+        else _advice_driver_killed(end.by, waited=waited),
+        retry_confidence="high" if end.by_kernel or end.by in CRASHES else None,
         subject=longest.subject if longest else None,
         evidence=(
-            *_evidence_driver_killed(ended, lost),
+            *_evidence_driver_killed(end.ended, end.lost),
             *(evidence_of_stack(case, longest) if longest else ()),
             *map(evidence_of_position, filter(None, [case.driver_position])),
         ),
     )
 
 
-def _lost_at_time_limit(case: Case, unit: Unit, after: str, end: float) -> Finding:
+def _waited_in_vain(case: Case, lasted: float | None) -> bool:
+    """Return whether nothing came of what a driver waited for.
+
+    A time limit may have been reached, and what the driver waited for is the cause.
+
+    Args:
+        lasted: For how long its scheduler had been unresponsive.
+    """
+    nothing_came = case.hang is not None or lasted is not None or _no_progress(case)
+    return nothing_came or not case.recorded_cluster
+
+
+def _lost_at_time_limit(case: Case, unit: Unit, end: _End) -> Finding:
     """Nobody said so, but the time of the job that both ran in was over."""
     manager = manager_named(unit.manager)
     name = manager.limit if manager is not None else "time limit"
     limit = f"time limit of {duration(limit_of(unit))} of {jobs([unit])}"
     return DRIVER_KILLED.found(
         f"Driver and recorder disappeared together at about the {limit}"
-        f"{_progress(case, end)}",
-        cause=_how_it_ended(None, "", after, both=True)
-        + f" At about this time, the {limit} was over, and its processes are ended then.",
+        f"{_progress(case, end.at)}",
+        cause=f"{_how_it_ended(end)} At about this time, the {limit} was over, and its "
+        "processes are ended then.",
         remedy=f"Raise `{name}` above what the run takes, give the cluster more workers, or "
         "split the work into several jobs.",
         confidence="medium",
@@ -203,17 +254,17 @@ def _is_reported_by_its_shell(case: Case) -> bool:
     return bool(pids) and bool(printed.str.contains(said).any())
 
 
-def _how_it_ended(by: str | None, itself: str, after: str, *, both: bool) -> str:
-    if both:
+def _how_it_ended(end: _End) -> str:
+    if end.both:
         return (
             "Neither the driver nor its recorder reported an exit: the machine, pod or "
             "container that ran both was stopped, or could not reach the store any more. "
-            f"Their last sign of life came {after} after the start, so this happened then "
-            "or later."
+            f"Their last sign of life came {end.after} after the start, so this happened "
+            "then or later."
         )
-    ended = f"was ended by {by}" if by else f"ended{itself}"
+    ended = f"was ended by {end.by}" if end.by else f"ended{end.itself}"
     return (
-        f"The driver's process {ended} {after} after the start; it raised no exception "
+        f"The driver's process {ended} {end.after} after the start; it raised no exception "
         "and reported no exit."
     )
 
@@ -262,41 +313,55 @@ def _is_the_scheduler(case: Case) -> bool:
     return bool(own & {each.pid for each in case.run.of(SchedulerInfo)})
 
 
-def _growth_text(case: Case, *, much: bool) -> str:
-    """Return a sentence on the memory of a driver that may, or with `much` will, have ended for it."""
-    if not _is_the_scheduler(case):
-        return ""
-    grown = how_the_scheduler_grew(case.run, much=much)
-    why = (
-        ": the kernel probably killed the driver, although no visible counter shows it. "
-        if much
-        else ", its highest value: whatever limits its memory may have sent the signal. "
-    )
-    return f"Its memory had {grown}{why}" if grown else ""
+class _Memory(NamedTuple):
+    """What is known of the memory of a driver that SIGKILL ended.
+
+    Attributes:
+        text: A sentence; may be empty.
+        remedy: What to do, where the driver ended for its memory.
+    """
+
+    text: str = ""
+    remedy: str = ""
 
 
-def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
-    if both:
+def _memory_of_killed(case: Case, end: _End) -> _Memory:
+    if end.by_kernel:
+        return _Memory(_KERNEL, capital(_MORE_MEMORY))
+    # Of others it is not known who sent it.
+    if end.by != "SIGKILL" or not _is_the_scheduler(case):
+        return _Memory()
+    if grown := how_the_scheduler_grew(case.run, much=True):
+        text = (
+            f"Its memory had {grown}: the kernel probably killed the driver, although no "
+            "visible counter shows it. "
+        )
+        return _Memory(text, _CHECK_HOST + _MORE_MEMORY)
+    if grown := how_the_scheduler_grew(case.run, much=False):
+        text = (
+            f"Its memory had {grown}, its highest value: whatever limits its memory may "
+            "have sent the signal. "
+        )
+        return _Memory(text)
+    return _Memory()
+
+
+def _title(end: _End) -> str:
+    if end.both:
         return "Driver and recorder disappeared together"
-    if by_kernel:
+    if end.by_kernel:
         return "The kernel's out-of-memory killer ended the driver"
-    if by in CRASHES:
-        return f"The driver crashed in native code ({by})"
-    if by:
-        sender = sender_of(by)
-        return f"The driver was ended by {by}{f' {sender.how}' if sender else ''}"
-    return (
-        f"The driver's process ended itself{itself}"
-        if itself
-        else "The driver disappeared"
-    )
+    if end.by in CRASHES:
+        return f"The driver crashed in native code ({end.by})"
+    if end.by:
+        sender = sender_of(end.by)
+        return f"The driver was ended by {end.by}{f' {sender.how}' if sender else ''}"
+    if end.itself:
+        return f"The driver's process ended itself{end.itself}"
+    return "The driver disappeared"
 
 
-def _advice_driver_killed(
-    by: str | None, *, of_memory: bool, waited: bool
-) -> RetryAdvice | None:
-    if of_memory:
-        return "memory"
+def _advice_driver_killed(by: str | None, *, waited: bool) -> RetryAdvice | None:
     if by in CRASHES:
         return "code"
     if (sender := sender_of(by)) is not None:
@@ -305,8 +370,8 @@ def _advice_driver_killed(
     return "unknown" if waited or by == "SIGKILL" else None
 
 
-def _crashed_by_a_task(case: Case) -> str:
-    if not _in_the_driver(case):
+def _crashed_by_a_task(case: Case, end: _End) -> str:
+    if end.by not in CRASHES or not _in_the_driver(case):
         return ""
     graphs = case.run.of(GraphUpdated)
     prefixes = list(graphs[-1].prefixes) if graphs else []
@@ -589,13 +654,16 @@ _UNREPORTED = (
 
 
 class _Asked(NamedTuple):
-    """Who asked the scheduler to cancel something, in sentences."""
+    """Who asked the scheduler to cancel something, in sentences; nobody, if that is not known."""
 
-    own: bool
-    by: str
-    reported: str
-    remedy: str
-    evidence: Evidence
+    own: bool = False
+    by: str = ""
+    reported: str = ""
+    remedy: str = _UNREPORTED
+    evidence: tuple[Evidence, ...] = ()
+
+
+_NOBODY = _Asked()
 
 
 @documented("cancelled")
@@ -620,58 +688,48 @@ def CANCELLED(case: Case) -> Iterator[Finding]:
         yield _cancelled_futures_finding(case, match)
 
 
+class _Cancellation(NamedTuple):
+    """Why futures were cancelled.
+
+    Attributes:
+        title: What happened.
+        remedy: What to do.
+        retry_advice: Whether a retry would help.
+        closing: The call of the driver's that closed what it used.
+    """
+
+    title: str
+    remedy: str
+    retry_advice: RetryAdvice | None
+    closing: DriverClosing | None = None
+
+
 def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Finding:
     reason = match["reason"].strip() if match else _NO_REASON
     key = match["key"] if match else (case.exception.key if case.exception else None)
     asked = _cancelled_by(case, key)
-    key = key or (_last_cancelled(case) if asked else None)
+    if not key and asked is not _NOBODY:
+        key = _last_cancelled(case)
     after = case.outcome.is_after
     restarted = [each for each in case.run.of(ClusterRestarted) if not after(each.at)]
-    unreported = reason == _NO_REASON and asked is None and not restarted
-    closings = closings_of_driver(case) if unreported else []
-    # Of a client and its cluster, the cluster: nothing can continue without it.
-    closing = min(closings, key=lambda each: each.what == _CLIENT, default=None)
-    closed = any(not after(each.at) for each in case.run.of(SchedulerClosing))
-    title, remedy = _what_happened(
-        reason, asked, closing, restarted=bool(restarted), closed=closed
-    )
-    if closing is not None and closing.file:
-        title += code_line(closing, ", by the run itself at ", name_only=True)
-    own = [each for each in case.run.of(DriverRestart) if not after(each.at)]
-    by_itself = title == _RESTARTED and (bool(own) or _alone_on_cluster(case))
-    if by_itself:
-        title, remedy = f"{_RESTARTED}, by the run itself", _RESTARTS_ITSELF
-    if by_itself and own and own[-1].file:
-        title += code_line(own[-1], " at ", name_only=True)
-        remedy = (
-            f"{code_line(own[-1])} calls `client.restart()`, which cancels all futures. "
-            f"{_FETCH}"
-        )
+    why = _why_cancelled(case, reason, asked, restarted=bool(restarted))
+    what = f"{quoted_key(key)} was cancelled" if key else "Futures were cancelled"
+    given = " without a reason."
+    if reason != _NO_REASON:
+        given = f" for the reason “{short(reason, 160)}”."
     return CANCELLED.found(
-        title,
-        cause=(
-            (f"{quoted_key(key)} was cancelled" if key else "Futures were cancelled")
-            + (
-                " without a reason."
-                if reason == _NO_REASON
-                else f" for the reason “{short(reason, 160)}”."
-            )
-            + (asked.reported if asked else "")
-            + (f" {_where_closed(closing)}." if closing else "")
-        ),
-        remedy=remedy,
+        why.title,
+        cause=f"{what}{given}{asked.reported}"
+        + (f" {_where_closed(why.closing)}." if why.closing else ""),
+        remedy=why.remedy,
         confidence="high" if match else "medium",
-        retry_advice="code"
-        if by_itself
-        else "unknown"
-        if (reason == _NO_REASON and (closed or closing)) or (asked and asked.own)
-        else None,
+        retry_advice=why.retry_advice,
         retry_confidence="medium",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
             *case.exception_evidence(),
-            *([asked.evidence] if asked else ()),
-            *_closing_evidence(closing),
+            *asked.evidence,
+            *_closing_evidence(why.closing),
             *(
                 Evidence(text=f"{_WAS_RESTARTED}.", source="events", at=each.at)
                 for each in restarted[-1:]
@@ -688,6 +746,10 @@ _RESTARTS_ITSELF = (
     "No other client was connected to this cluster, so the job's own code calls "
     f"`client.restart()`, which cancels all futures. {_FETCH}"
 )
+_RESTARTED_BY_OTHERS = (
+    "Find who calls `client.restart()` on this cluster; don't share a cluster "
+    "between runs that restart it. Then retry."
+)
 
 
 def _alone_on_cluster(case: Case) -> bool:
@@ -699,41 +761,55 @@ def _alone_on_cluster(case: Case) -> bool:
     return bool(clients) and not others and set(clients.values()) <= schedulers
 
 
-def _what_happened(
-    reason: str,
-    asked: _Asked | None,
-    closing: DriverClosing | None,
-    *,
-    restarted: bool,
-    closed: bool,
-) -> tuple[str, str]:
-    """Return the title, and what to do."""
-    if reason == "scheduler-restart" or (reason == _NO_REASON and restarted):
+def _why_cancelled(
+    case: Case, reason: str, asked: _Asked, *, restarted: bool
+) -> _Cancellation:
+    after = case.outcome.is_after
+    closed = any(not after(each.at) for each in case.run.of(SchedulerClosing))
+    unknown = reason == _NO_REASON
+    advice: RetryAdvice | None = None
+    if asked.own or (unknown and closed):
+        advice = "unknown"
+    if reason == "scheduler-restart" or (unknown and restarted):
+        by_itself = _restarted_by_itself(case)
+        return by_itself or _Cancellation(_RESTARTED, _RESTARTED_BY_OTHERS, advice)
+    if unknown and asked is _NOBODY and (closings := closings_of_driver(case)):
+        # Of a client and its cluster, the cluster: nothing can continue without it.
+        return _closed_by_driver(min(closings, key=lambda each: each.what == _CLIENT))
+    if unknown and closed:
+        return _Cancellation(_CLUSTER_CLOSED, _WHO_CLOSES, advice)
+    why = "" if unknown else f": {short(reason, 60)}"
+    return _Cancellation(f"The work was cancelled{asked.by}{why}", asked.remedy, advice)
+
+
+def _restarted_by_itself(case: Case) -> _Cancellation | None:
+    """Return that the run itself restarted its cluster; None if another program may have."""
+    after = case.outcome.is_after
+    own = [each for each in case.run.of(DriverRestart) if not after(each.at)]
+    title, remedy = f"{_RESTARTED}, by the run itself", _RESTARTS_ITSELF
+    if own and own[-1].file:
+        title += code_line(own[-1], " at ", name_only=True)
         remedy = (
-            "Find who calls `client.restart()` on this cluster; don't share a cluster "
-            "between runs that restart it. Then retry."
+            f"{code_line(own[-1])} calls `client.restart()`, which cancels all futures. "
+            f"{_FETCH}"
         )
-        return _RESTARTED, remedy
-    if closing is not None:
-        return _what_the_driver_closed(closing)
-    if reason == _NO_REASON and closed:
-        return _CLUSTER_CLOSED, _WHO_CLOSES
-    title = f"The work was cancelled{asked.by if asked else ''}"
-    title += "" if reason == _NO_REASON else f": {short(reason, 60)}"
-    return title, asked.remedy if asked else _UNREPORTED
+    elif not own and not _alone_on_cluster(case):
+        return None
+    return _Cancellation(title, remedy, "code")
 
 
-def _what_the_driver_closed(closing: DriverClosing) -> tuple[str, str]:
-    """Return the title, and what to do, where the driver's own code closed what it used."""
+def _closed_by_driver(closing: DriverClosing) -> _Cancellation:
+    """Return that the driver's own code closed what it used."""
+    title = _CLUSTER_CLOSED
     remedy = (
         f"{_where_closed(closing)}: call it only after all results have been fetched."
     )
-    if closing.what != _CLIENT:
-        return _CLUSTER_CLOSED, remedy
-    return (
-        "The client was closed while the run still needed it",
-        f"{remedy} Don't close the client that `get_client()` returns: other code uses it, too.",
-    )
+    if closing.what == _CLIENT:
+        title = "The client was closed while the run still needed it"
+        remedy += " Don't close the client that `get_client()` returns: other code uses it, too."
+    if closing.file:
+        title += code_line(closing, ", by the run itself at ", name_only=True)
+    return _Cancellation(title, remedy, "unknown", closing)
 
 
 def _closing_evidence(closing: DriverClosing | None) -> Iterator[Evidence]:
@@ -748,36 +824,23 @@ def _where_closed(closing: DriverClosing) -> str:
     return f"The driver called `{closing.what}`{place}{function}"
 
 
-def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
+def _cancelled_by(case: Case, key: str | None) -> _Asked:
     """Return who asked the scheduler to cancel a key, as it logs that."""
     logs = case.run.logs.filter(pl.col("role") == "scheduler")
     done = logs["message"].str.starts_with(f"Scheduler cancels key {key}.")
     if key is not None and not done.any():
-        return None
+        return _NOBODY
     logs = logs.filter(printed_by(CLIENT_CANCELS))
     found = None
     for row in logs.sort("at").tail(1).iter_rows(named=True):
         found = CLIENT_CANCELS.match(row["message"])
     if found is None:
-        return None
-    client, number = found["client"], int(found["number"])
+        return _NOBODY
+    client, at = found["client"], row["at"].timestamp()
     own = client in {each.client for each in case.run.of(DriverAttached)}
-    in_a_task = client.startswith("Client-worker-")
-    at = row["at"].timestamp()
-    call = cancel_of_driver(case, at) if own else None
     if own:
-        by = f" by the run's own driver{code_line(call, ' at ', name_only=True)}"
-        who = "the driver's own client"
-        place = code_line(call)
-        remedy = (
-            f"Look at {place}, which cancels them: a watchdog, a time limit, or cleanup "
-            "after an error."
-            if place
-            else "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
-            "watchdog, a time limit, or cleanup after an error."
-            " Pass `reason=`; it will be shown here."
-        )
-    elif in_a_task:
+        by, who, remedy = _cancelled_by_driver(cancel_of_driver(case, at))
+    elif client.startswith("Client-worker-"):
         by, who = " by one of its tasks", f"a client inside a task ({client})"
         remedy = (
             "Find the call of `cancel` in the tasks that use `worker_client` or "
@@ -791,13 +854,30 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
             " (`client.cancel(…, "
             "force=True)`). Don't share a cluster with it. Then retry."
         )
+    number = counted(int(found["number"]), "key")
+    evidence = Evidence(text=short(row["message"], 200), source="logs", at=at)
     return _Asked(
         own=own,
         by=by,
-        reported=f" {capital(who)} requested this ({counted(number, 'key')}).",
+        reported=f" {capital(who)} requested this ({number}).",
         remedy=remedy,
-        evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
+        evidence=(evidence,),
     )
+
+
+def _cancelled_by_driver(call: DriverCancel | None) -> tuple[str, str, str]:
+    by = f" by the run's own driver{code_line(call, ' at ', name_only=True)}"
+    remedy = (
+        "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
+        "watchdog, a time limit, or cleanup after an error."
+        " Pass `reason=`; it will be shown here."
+    )
+    if place := code_line(call):
+        remedy = (
+            f"Look at {place}, which cancels them: a watchdog, a time limit, or cleanup "
+            "after an error."
+        )
+    return by, "the driver's own client", remedy
 
 
 def _last_cancelled(case: Case) -> str | None:
@@ -813,7 +893,7 @@ def _is_executor_cancellation(case: Case) -> bool:
     return (
         exception is not None
         and exception.exception == "concurrent.futures._base.CancelledError"
-        and _cancelled_by(case, None) is not None
+        and _cancelled_by(case, None) is not _NOBODY
     )
 
 
@@ -992,6 +1072,7 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
 
 def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     pace, started = pace_of(case), _cluster_start(case)
+    where = _position_at_limit(case, joined=started is not None)
     whose = "run" if stopped.reason == "run-timeout" else case.dialect.run
     limit = f" of {duration(stopped.limit)}" if stopped.limit else ""
     name = stopped.setting or "time limit"
@@ -1002,36 +1083,56 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         rest = f", at this rate {duration(needs)}"
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += " and more to submit" if pace.submitting else rest
-    starting = started is None and _was_in(case, _IN_CLUSTER)
-    none_yet = starting or case.clusterless
-    closing = not none_yet and _was_in(case, _CLOSING_CLUSTER)
-    if starting:
-        title += " while its cluster was starting"
-    elif none_yet:
-        title += " before it had connected to a cluster"
-    elif closing:
-        title += f" while its cluster was closing{_progress(case, _moment(case))}"
-    slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
-    if started is not None and slow:
-        title += f"; cluster start took {duration(started)}"
-    more = "" if started is None else f" Its cluster took {duration(started)} to start."
+    title += _AT_LIMIT[where]
+    if where == "closing":
+        title += _progress(case, _moment(case))
+    slow = where in _WITHOUT_CLUSTER
+    more = ""
+    if started is not None:
+        more = f" Its cluster took {duration(started)} to start."
+        if started > max(_LONG, 0.1 * (stopped.limit or 0.0)):
+            slow = True
+            title += f"; cluster start took {duration(started)}"
     progress = "" if pace is None else f" {pace.sentence}."
-    where = _where_it_was(case) if none_yet else ""
-    delays = "closing" if closing else "start"
+    line = _where_it_was(case) if where in _WITHOUT_CLUSTER else ""
+    remedy = _remedy_stopped_by_host(name, needs, pace, slow=slow)
+    if where in _DELAYED:
+        remedy = (
+            f"Find out what delays the {_DELAYED[where]} of the cluster, or raise "
+            f"`{name}`."
+        )
     return STOPPED_BY_HOST.found(
         title,
         cause=f"{_host(stopped)} ended the {whose.lower()} at its {name}{limit}."
-        f"{progress}{more}{where}",
-        remedy=(
-            f"Find out what delays the {delays} of the cluster, or raise `{name}`."
-            if closing or (none_yet and not starting)
-            else _remedy_stopped_by_host(name, needs, pace, slow=slow or none_yet)
-        ),
+        f"{progress}{more}{line}",
+        remedy=remedy,
         confidence="high" if pace is not None else "medium",
         # It would reach the same limit again, unless nothing is known of its pace.
         retry_advice="unknown" if needs is None else "environment",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
+
+
+_Position = Literal["starting", "unconnected", "closing", "working"]
+"""Where a driver was when its time was over."""
+
+_AT_LIMIT: Mapping[_Position, str] = {
+    "starting": " while its cluster was starting",
+    "unconnected": " before it had connected to a cluster",
+    "closing": " while its cluster was closing",
+    "working": "",
+}
+_WITHOUT_CLUSTER: Container[_Position] = ("starting", "unconnected")
+_DELAYED: Mapping[_Position, str] = {"unconnected": "start", "closing": "closing"}
+"""What took the time, where no setting of the cluster says how long it may take."""
+
+
+def _position_at_limit(case: Case, *, joined: bool) -> _Position:
+    if not joined and _was_in(case, _IN_CLUSTER):
+        return "starting"
+    if case.clusterless:
+        return "unconnected"
+    return "closing" if _was_in(case, _CLOSING_CLUSTER) else "working"
 
 
 _IN_CLUSTER = "/distributed/deploy/"

@@ -283,29 +283,33 @@ def _other_modules(case: Case, failure: TaskFailure) -> Iterator[_OtherModule]:
     driver = dict[str, str]()
     for each in case.run.of(DriverCode):
         driver.update(each.modules)
-    own, peers = list[WorkerCode](), list[WorkerCode]()
-    for code in case.run.of(WorkerCode):
-        if code.worker not in (None, failure.worker):
-            peers.append(code)  # asked once, for several tasks
-        elif code.subject == failure.key:
-            own.append(code)
-    modules = {n: (d, code.files[n]) for code in own for n, d in code.modules.items()}
-    defining = {name for code in own for name in code.defining}
-    for name, (digest, file) in modules.items():
-        involved = name in defining or _is_involved(failure, name, file)
-        if name == "__main__" or not involved:
-            continue
+    codes, here = case.run.of(WorkerCode), (None, failure.worker)
+    # Other workers are asked once, for several tasks.
+    peers = [code for code in codes if code.worker not in here]
+    for name, digest, file in _called_modules(
+        failure, [code for code in codes if code.worker in here]
+    ):
         if _differ(digest, ours := driver.get(name)):
             alike = [each for each in peers if each.modules.get(name) == ours]
-            others = [
-                "the driver",
-                *(case.name_of(each.worker or "") for each in alike),
-            ]
+            others = ["the driver", *(case.name_of(x.worker or "") for x in alike)]
             yield _OtherModule(name, file, listed(others), others_differ=bool(alike))
         for peer in peers:
             if _differ(digest, peer.modules.get(name)):
                 whose = case.name_of(peer.worker or "")
                 yield _OtherModule(name, file, whose, peer.files[name])
+
+
+def _called_modules(
+    failure: TaskFailure, codes: list[WorkerCode]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the modules that a task called, with digest and file, as its worker reported them."""
+    own = [code for code in codes if code.subject == failure.key]
+    modules = {n: (d, code.files[n]) for code in own for n, d in code.modules.items()}
+    defining = {name for code in own for name in code.defining}
+    for name, (digest, file) in modules.items():
+        called = name in defining or _is_involved(failure, name, file)
+        if called and name != "__main__":
+            yield name, digest, file
 
 
 def _differ(digest: str, other: str | None) -> bool:

@@ -227,38 +227,43 @@ def _frozen_finding(
     """Return the finding if every task that was waited for was on a worker that had frozen."""
     last = frozen[-1]
     keys = list(dict.fromkeys(key for each in frozen for key in each.suspects))
-    prefixes = dict.fromkeys(short(case.prefix_of(key), 40) for key in keys)
-    running = f" while running {quoted(prefixes, most=2)}" if prefixes else ""
-    who = capital(case.name_of(last.address))
-    if len(frozen) > 1:
-        who = f"{counted(len(frozen), 'worker')}"
-    did = "froze"
-    if all(each.stopped for each in frozen):
-        did = f"{'was' if len(frozen) == 1 else 'were'} stopped (SIGSTOP, a debugger)"
-    if all(each.stopper for each in frozen):
-        did = f"{'was' if len(frozen) == 1 else 'were'} stopped by {last.stopper}"
+    key = keys[0] if keys else hang.tasks[0].key
+    running, executing = "", ""
+    if keys:
+        prefixes = dict.fromkeys(short(case.prefix_of(each), 40) for each in keys)
+        running = f" while running {quoted(prefixes, most=2)}"
+        executing = f", of which it was executing {quoted(keys)}"
     known = all(each.stopped or each.computes or each.waits for each in frozen)
     stopped = f" It was stopped at {last.stopped_from}." if last.stopped_from else ""
     line = "" if last.stopped or last.line is None else f" Python was at {last.line}."
     held = counted(len(hang.tasks), "task")
     return STALLED.found(
-        f"{who} {did}{running}, and no task finished for {duration(hang.lasted)}",
+        f"{_who_froze(case, frozen)}{running}, and no task finished for "
+        f"{duration(hang.lasted)}",
         cause=(
             f"{capital(case.name_of(last.address))} answered neither the scheduler nor a "
             f"question about its tasks; {held} had been assigned to "
-            f"{'it' if len(frozen) == 1 else 'such workers'}"
-            + (f", of which it was executing {quoted(keys)}" if keys else "")
-            + f".{stopped} {what_froze(frozen)}{line} {how_it_ended(case, hang)}"
+            f"{'it' if len(frozen) == 1 else 'such workers'}{executing}"
+            f".{stopped} {what_froze(frozen)}{line} {how_it_ended(case, hang)}"
         ).replace("  ", " "),
         remedy=remedy_of_frozen(frozen),
         confidence="high" if known else "medium",
-        subject=Subject(
-            key=keys[0] if keys else hang.tasks[0].key,
-            prefix=case.prefix_of(keys[0] if keys else hang.tasks[0].key),
-            worker=last.address,
-        ),
+        subject=Subject(key=key, prefix=case.prefix_of(key), worker=last.address),
         evidence=evidence_of_hang(case, hang),
     )
+
+
+def _who_froze(case: Case, frozen: tuple[FrozenWorker, ...]) -> str:
+    """Return which workers froze, or were stopped, and by whom: the subject and its verb."""
+    last = frozen[-1]
+    who, were = capital(case.name_of(last.address)), "was"
+    if len(frozen) > 1:
+        who, were = counted(len(frozen), "worker"), "were"
+    if all(each.stopper for each in frozen):
+        return f"{who} {were} stopped by {last.stopper}"
+    if all(each.stopped for each in frozen):
+        return f"{who} {were} stopped (SIGSTOP, a debugger)"
+    return f"{who} froze"
 
 
 def _exited_after_wait(case: Case, hang: Hang) -> bool:
@@ -487,43 +492,10 @@ def _beside(hang: Hang) -> HangingTask | None:
 def _who_waits_for_whom(
     case: Case, hang: Hang, idle: float | None, threads: int
 ) -> str:
-    sentences = []
-    if longest := hang.longest:
-        at = f", at {longest.own_frame}" if longest.own_frame else ""
-        sampled = "" if case.run.continues else " when last sampled"
-        sentences.append(
-            f"{quoted_key(longest.key)} had been running on "
-            f"{case.name_of(longest.worker)} for "
-            f"{duration(longest.executing_for or 0)}{sampled}{at}."
-        )
-        if shared := _shared(longest):
-            sentences += _on_shared(hang, longest, shared)
-        elif idle is not None:
-            sentences.append(_idled(longest, idle))
-        elif longest.silent:
-            sentences.append(
-                "That worker did not answer the scheduler: the task may be in a call that "
-                "does not release Python's GIL (a regular expression, native code)."
-            )
-    beside = _beside(hang)
-    if beside is not None:
-        sentences.append(
-            f"Beside it, {quoted_key(beside.key, 60)} had been running for "
-            f"{duration(beside.executing_for or 0)}, at {beside.own_frame}."
-        )
-    held = [task for task in hang.tasks if task.executing_for is None]
-    if held:
-        first = held[0]
-        on = _with_states(first.waits_for)
-        prefixes = dict.fromkeys(short(task.prefix, 40) for task in held)
-        of = f" of {quoted(prefixes, most=3)}" if len(prefixes) > 1 else ""
-        sentences.append(
-            f"{counted(len(held), 'task')}{of} had been assigned but did not start, such as "
-            f"{quoted_key(first.key, 60)} on {case.name_of(first.worker)}"
-            + (f", in state {first.state}" if first.state else "")
-            + (f", which waits for {on}" if on else "")
-            + "."
-        )
+    sentences = [
+        *_on_longest(case, hang, idle),
+        *_on_held(case, [task for task in hang.tasks if task.executing_for is None]),
+    ]
     if threads:
         sentences.append(
             f"{'Both' if threads == 2 else f'All {threads}'} threads were taken by tasks that "  # noqa: PLR2004
@@ -533,18 +505,62 @@ def _who_waits_for_whom(
     if hang.waiting:
         key, inputs = hang.waiting[0].key, hang.waiting[0].waits_for
         sentences.append(f"{quoted_key(key, 60)} waited for {_with_states(inputs)}.")
+    return " ".join([*sentences, *_on_workers(case, hang)])
+
+
+def _on_longest(case: Case, hang: Hang, idle: float | None) -> Iterator[str]:
+    """Yield what the longest running task waited for, and what ran beside it."""
+    if longest := hang.longest:
+        at = f", at {longest.own_frame}" if longest.own_frame else ""
+        sampled = "" if case.run.continues else " when last sampled"
+        yield (
+            f"{quoted_key(longest.key)} had been running on "
+            f"{case.name_of(longest.worker)} for "
+            f"{duration(longest.executing_for or 0)}{sampled}{at}."
+        )
+        if shared := _shared(longest):
+            yield from _on_shared(hang, longest, shared)
+        elif idle is not None:
+            yield _idled(longest, idle)
+        elif longest.silent:
+            yield (
+                "That worker did not answer the scheduler: the task may be in a call that "
+                "does not release Python's GIL (a regular expression, native code)."
+            )
+    beside = _beside(hang)
+    if beside is not None:
+        yield (
+            f"Beside it, {quoted_key(beside.key, 60)} had been running for "
+            f"{duration(beside.executing_for or 0)}, at {beside.own_frame}."
+        )
+
+
+def _on_held(case: Case, held: Sequence[HangingTask]) -> Iterator[str]:
+    """Yield which tasks had been assigned to a worker, and did not start."""
+    if not held:
+        return
+    first = held[0]
+    on = _with_states(first.waits_for)
+    prefixes = dict.fromkeys(short(task.prefix, 40) for task in held)
+    of = f" of {quoted(prefixes, most=3)}" if len(prefixes) > 1 else ""
+    yield (
+        f"{counted(len(held), 'task')}{of} had been assigned but did not start, such as "
+        f"{quoted_key(first.key, 60)} on {case.name_of(first.worker)}"
+        + (f", in state {first.state}" if first.state else "")
+        + (f", which waits for {on}" if on else "")
+        + "."
+    )
+
+
+def _on_workers(case: Case, hang: Hang) -> Iterator[str]:
+    """Yield how many workers and tasks there were at the end."""
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     were = "There was" if hang.workers == 1 else "There were"
     paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
-    sentences.append(
-        f"{were} {counted(hang.workers, 'worker')}{paused}; unfinished tasks: {states}."
-    )
+    yield f"{were} {counted(hang.workers, 'worker')}{paused}; unfinished tasks: {states}."
     if not hang.workers and case.deaths:
         last = case.deaths[-1]
-        sentences.append(
-            f"The last one was {name_of(case, last)}: {case.cause_of(last).because}."
-        )
-    return " ".join(sentences)
+        yield f"The last one was {name_of(case, last)}: {case.cause_of(last).because}."
 
 
 def _with_states(inputs: Sequence[Dependency]) -> str:
@@ -927,8 +943,18 @@ def NESTED_CLIENT_DEADLOCK(case: Case) -> Iterator[Finding]:
         )
     if not waiting:
         yield from _over_resources(case, hang, held)
-    if not waiting or not (held or hang.states.get("queued")):
-        return
+    elif held or hang.states.get("queued"):
+        yield _nested_finding(case, hang, held, waiting, polling=polling)
+
+
+def _nested_finding(
+    case: Case,
+    hang: Hang,
+    held: Sequence[HangingTask],
+    waiting: Sequence[HangingTask],
+    *,
+    polling: bool,
+) -> Finding:
     # The longest: the one that began it.
     first, frame = waiting[0], waiting[0].own_frame
     behind = quoted([task.key for task in held], most=2) if held else "queued tasks"
@@ -937,7 +963,7 @@ def NESTED_CLIENT_DEADLOCK(case: Case) -> Iterator[Finding]:
     many = counted(len(waiting), f"task of '{short(first.prefix, 40)}'", "tasks")
     workers = {task.worker for task in waiting}
     of_whom = "of that worker" if len(workers) == 1 else f"of {len(workers)} workers"
-    yield NESTED_CLIENT_DEADLOCK.found(
+    return NESTED_CLIENT_DEADLOCK.found(
         f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
         cause=(
             f"{quoted_key(first.key)} on {case.name_of(first.worker)} blocks its "

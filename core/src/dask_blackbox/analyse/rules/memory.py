@@ -17,6 +17,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
 )
+from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.offers import beyond_host, several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of
@@ -34,7 +35,15 @@ from dask_blackbox.analyse.worker_memory import (
     spilled_by_worker,
 )
 from dask_blackbox.events import ProcessAncestors, SchedulerInfo
-from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Severity, Subject
+from dask_blackbox.finding import (
+    Confidence,
+    Cost,
+    Evidence,
+    Finding,
+    RetryAdvice,
+    Severity,
+    Subject,
+)
 from dask_blackbox.formatting import (
     capital,
     class_of,
@@ -63,34 +72,40 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
     if failure is None or failure.killed:
         return
     # What was raised; or what it began with, where the job's code wraps that.
-    own = (failure.raised.name, failure.raised.message)
-    root = failure.root or ("", "")
-    name, message = own if own[0] in _CLASSES else (class_of(root[0]), root[1])
-    if name not in _CLASSES or GPU_MEMORY_EXHAUSTED.search(message):
-        return  # no limit of a process is that of a device
+    own, began = failure.raised.name, ""
+    message = failure.raised.message
+    if own not in _CLASSES and failure.root is not None:
+        own, message = class_of(failure.root[0]), failure.root[1]
+        began = f"Original exception: {own}: {short(message, 200)}. "
+    # No limit of a process is that of a device.
+    if own in _CLASSES and not GPU_MEMORY_EXHAUSTED.search(message):
+        yield _not_allocated(case, failure, _requested_memory(message), began)
+
+
+def _not_allocated(
+    case: Case, failure: TaskFailure, wanted: str | None, began: str
+) -> Finding:
+    """Return that a task could not allocate the memory that it wanted.
+
+    Args:
+        began: A sentence on the exception that it began with, if it raised another one.
+    """
     rows = case.run.workers.filter(
         case.run.workers["address"] == (failure.worker or "")
     )
-    limit = max((n for n in rows["memory_limit"].to_list() if n), default=None)
+    limit = max(filter(None, rows["memory_limit"]), default=None)
     what = f"'{short(failure.prefix or failure.key, 40)}'"
-    wanted = _requested_memory(message)
+    worker = case.name_of(failure.worker) if failure.worker else "a worker"
     where = f", at {failure.frame}" if failure.frame else ""
-    held = _fits(case, failure.worker, wanted, limit)
-    beyond = _beyond_reach(wanted, limit)
-    other = _of_process(case, failure.worker, wanted) or (
-        _OTHER_LIMIT.format(held=size(held)) if held else ""
-    )
-    yield TASK_MEMORY_ERROR.found(
+    other = _other_limit(case, failure.worker, wanted, limit)
+    advice: RetryAdvice | None = "environment" if other else None
+    if _beyond_reach(wanted, limit):
+        advice = "code"
+    return TASK_MEMORY_ERROR.found(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
-            f"{quoted_key(failure.key)} on "
-            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} raised "
-            f"{short(str(failure), 300)}{where}. "
-            + (
-                f"Original exception: {name}: {short(message, 200)}. "
-                * (own[0] != name)
-            )
-            + "The worker survived"
+            f"{quoted_key(failure.key)} on {worker} raised "
+            f"{short(str(failure), 300)}{where}. {began}The worker survived"
             + (f"; its limit is {size(limit)}." if limit else ".")
             + other
         ),
@@ -103,10 +118,20 @@ def TASK_MEMORY_ERROR(case: Case) -> Iterator[Finding]:
             + ". Check which shape or join grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
-        retry_advice="code" if beyond else "environment" if other else None,
-        retry_confidence="medium" if beyond or other else None,
+        retry_advice=advice,
+        retry_confidence="medium" if advice else None,
         subject=failure.subject,
         evidence=(failure.evidence(400), *case.exception_evidence()),
+    )
+
+
+def _other_limit(
+    case: Case, worker: str | None, wanted: str | None, limit: int | None
+) -> str:
+    """Return a sentence on a limit other than Dask's that an allocation met; may be empty."""
+    held = _fits(case, worker, wanted, limit)
+    return _of_process(case, worker, wanted) or (
+        _OTHER_LIMIT.format(held=size(held)) if held else ""
     )
 
 

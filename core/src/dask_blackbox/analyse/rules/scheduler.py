@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import TypeVar
 
 import msgspec
 
@@ -85,6 +86,7 @@ LOST = "The scheduler was lost"
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
 _End = SchedulerLost | SchedulerClosing | DriverLost | ClientDisconnected
+_EndT = TypeVar("_EndT", bound=_End)
 
 
 @documented("scheduler-lost")
@@ -96,49 +98,74 @@ def SCHEDULER_LOST(case: Case) -> Iterator[Finding]:
 
 
 def _behind_the_failure(case: Case) -> Iterator[Finding]:
-    if _lost_worker_connection(case):
+    if _lost_worker_connection(case) or _was_never_there(case):
         return
-    connecting = bool(case.search_exception(_CONNECTING))
-    if connecting and not (case.recorded_cluster and _ended_before(case)):
-        return  # it was never there, or was there and refused
-    reported = bool(case.search_exception(SCHEDULER_CONNECTION_LOST.pattern)) or (
-        case.raised(*_CLASSES) and not case.search_exception("trying to connect")
-    )
     received = _received(case)
-    reported = reported or bool(received) or _lost_under_the_work(case)
+    reported = _is_reported(case, received)
     lost: Sequence[SchedulerLost | DriverLost] = case.run.of(SchedulerLost)
     closing: Sequence[SchedulerClosing] = case.run.of(SchedulerClosing)
     if not reported:  # a driver that it was reported to before did not close it itself
-        lost = [fact for fact in lost if not _is_over(case, fact)]
-        closing = [fact for fact in closing if not _is_over(case, fact)]
+        lost, closing = _unfinished(case, lost), _unfinished(case, closing)
     if not lost and not closing and _closed_its_own_client(case):
         return
-    # A caller with a timeout learns only that it is over.
-    waited = case.exception is not None and timed_out_waiting(case.exception)
-    # A driver that gives up closes its own cluster: that is asked for.
-    unasked = any(each.reason != "terminate" for each in closing)
-    reported = reported or bool(waited and (lost or unasked))
-    # And who held futures, or sends new ones, only that these are cancelled.
-    reported = reported or bool(
-        case.search_exception(_CANCELLED) and _closed_without_request(closing)
-    )
+    reported = reported or _is_behind_a_wait(case, lost, closing)
     # A recording made in the scheduler has no driver that reports it.
     if case.run.manifest.host_kind == "scheduler":
         # What its recorder lost then was no driver.
         lost = lost or case.run.of(DriverLost)
-        if _client_left_first(case, [*lost, *closing]):
+        ends = [*lost, *closing]
+        if _client_left_first(case, ends):
             return
-        reported = reported or bool(lost or closing)
-    if not reported:
-        closing = []
-    without_reason = case.exception is None and (
+        reported = reported or bool(ends)
+    if reported:
+        yield _finding(
+            case, reported=True, received=received, lost=lost, closing=closing
+        )
+    elif lost and _gave_no_reason(case, lost):
+        yield _finding(case, reported=False, received=received, lost=lost, closing=())
+
+
+def _unfinished(case: Case, ends: Sequence[_EndT]) -> list[_EndT]:
+    """Return the ends of schedulers that the driver was not done with."""
+    return [end for end in ends if not _is_over(case, end)]
+
+
+def _gave_no_reason(case: Case, lost: Sequence[_End]) -> bool:
+    """Return whether a driver that lost its scheduler reports nothing of why it ended."""
+    return case.exception is None and (
         case.state == "failed" or _before_the_driver(case, lost)
     )
-    if not reported and not (lost and without_reason):
-        return
-    yield _finding(
-        case, reported=reported, received=received, lost=lost, closing=closing
-    )
+
+
+def _was_never_there(case: Case) -> bool:
+    """Return whether the driver met no scheduler, or one that refused it."""
+    connecting = bool(case.search_exception(_CONNECTING))
+    return connecting and not (case.recorded_cluster and _ended_before(case))
+
+
+def _is_reported(case: Case, received: Sequence[DriverCallFailed]) -> bool:
+    """Return whether a report of the loss ended the driver, or the results that were lost."""
+    if received or case.search_exception(SCHEDULER_CONNECTION_LOST.pattern):
+        return True
+    if case.raised(*_CLASSES) and not case.search_exception("trying to connect"):
+        return True
+    return _lost_under_the_work(case)
+
+
+def _is_behind_a_wait(
+    case: Case,
+    lost: Sequence[SchedulerLost | DriverLost],
+    closing: Sequence[SchedulerClosing],
+) -> bool:
+    """Return whether the driver ended by something that follows from the loss."""
+    # A driver that gives up closes its own cluster: that is asked for.
+    ended = bool(lost) or any(each.reason != "terminate" for each in closing)
+    # A caller with a timeout learns only that it is over.
+    if ended and case.exception is not None and timed_out_waiting(case.exception):
+        return True
+    # And who held futures, or sends new ones, only that these are cancelled.
+    cancelled = bool(case.search_exception(_CANCELLED))
+    return cancelled and _closed_without_request(closing)
 
 
 def _unnoticed(case: Case) -> Iterator[Finding]:

@@ -94,44 +94,48 @@ def GRAPH_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or exception is None:
         return
+    graph = bool(case.search_exception(_GRAPH.pattern))
     # A task that had failed before, and is blamed because nothing better is known, is not what it says.
-    reported = case.search_exception(_GRAPH.pattern) and not case.blame.proven
+    reported = graph and not case.blame.proven
     if case.blame.failure is not None and not reported:
         return
     if case.raised("TokenizationError"):
         yield _not_hashed(case, exception)
-        return
-    refused = case.search_exception(NOT_SERIALIZED.pattern) or case.raised(
-        "PicklingError"
-    )
+    elif _is_refused(case, exception):
+        sending = any(word in exception.traceback for word in _SENDING)
+        gathering = any(word in exception.traceback for word in _GATHERING)
+        if graph or (sending and not gathering):
+            yield _not_pickled(case, exception)
+
+
+def _is_refused(case: Case, exception: DriverException) -> bool:
+    """Return whether Dask could not pickle something; not the job's own code."""
     text = f"{exception.message}\n{exception.traceback}"
-    if not refused and CANNOT_PICKLE.search(text) is None:
-        return
-    if raised_in_user_code(exception.traceback):
-        return  # the job pickles something by itself
-    graph = case.search_exception(_GRAPH.pattern)
-    sending = any(word in exception.traceback for word in _SENDING)
-    gathering = any(word in exception.traceback for word in _GATHERING)
-    if not graph and (not sending or gathering):
-        return
+    refused = (
+        case.search_exception(NOT_SERIALIZED.pattern)
+        or case.raised("PicklingError")
+        or CANNOT_PICKLE.search(text)
+    )
+    return bool(refused) and not raised_in_user_code(exception.traceback)
+
+
+def _not_pickled(case: Case, exception: DriverException) -> Finding:
     what, why = _refusal(exception)
     raised = why.partition(":")[0] or class_of(exception.exception)
     title = "The graph could not be pickled"
-    holds = f"it holds {article(what)} {what}" if what else short(why, 90)
     this = "this graph" if case.run.of(GraphUpdated) else "anything"
-    yield GRAPH_NOT_SERIALIZABLE.found(
-        f"{title}: {holds}" if holds else title,
-        cause=(
-            f"Pickling raised {raised} before {this} reached the scheduler: "
-            + (
-                f"an input of a task holds {article(what)} {what}."
-                if what
-                else f"{short(why or exception.message, 200).rstrip('.')}."
-            )
-            + _place(exception, "submitted")
-        ),
+    if what:
+        title += f": it holds {article(what)} {what}"
+        reason = f"an input of a task holds {article(what)} {what}."
+    else:
+        title += f": {short(why, 90)}" if why else ""
+        reason = f"{short(why or exception.message, 200).rstrip('.')}."
+    return GRAPH_NOT_SERIALIZABLE.found(
+        title,
+        cause=f"Pickling raised {raised} before {this} reached the scheduler: {reason}"
+        f"{_place(exception, 'submitted')}",
         remedy=_remedy_graph_not_serializable(what, why),
-        confidence="high" if graph or sending else "medium",
+        confidence="high",
         evidence=(
             *case.exception_evidence(),
             *([Evidence(text=short(why, 400), source="driver")] if why else ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -158,48 +159,53 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     if not case.failed or (failure is not None and failure.killed):
         return
-    texts = [
-        *([failure.message, failure.traceback] if failure is not None else []),
-        *([case.exception.message, case.exception.traceback] if case.exception else []),
-    ]
-    phase = next((m for m in map(SHUFFLE_PHASE_FAILED.search, texts) if m), None)
+    phase = _phase_that_failed(case)
     named = failure is not None and class_of(failure.exception) in _CLASSES
-    inside = failure is not None and _is_inside(failure)
-    if phase is None and not named and not inside and not case.raised(*_CLASSES):
-        return
+    if phase is not None or named or case.raised(*_CLASSES):
+        yield _failed_finding(case, phase, sure=named or phase is not None)
+    elif failure is not None and _is_inside(failure):
+        yield _failed_finding(case, phase, sure=False)
+
+
+def _failed_finding(case: Case, phase: re.Match[str] | None, *, sure: bool) -> Finding:
+    failure = case.blame.failure
     shuffle = _shuffle_behind(case, None if phase is None else phase["id"])
     root = _root(case, failure)
-    during = f" during its {phase['phase']} phase" if phase else ""
-    words = _words(root)
-    began = f"Original exception: {words}. " if root else ""
-    title = f" in its {phase['phase']} phase" if phase else ""
-    advice, sure = _advice(case, root)
+    title = "A shuffle failed"
+    during = began = ""
+    if phase is not None:
+        title += f" in its {phase['phase']} phase"
+        during = f" during its {phase['phase']} phase"
+    if root is not None:
+        title += f": {_words(root)}"
+        began = f"Original exception: {_words(root)}. "
+    advice, certainty = _advice(case, root)
     deaths = _relevant_deaths(case, root)
-    yield P2P_FAILED.found(
-        f"A shuffle failed{title}: {words}" if root else f"A shuffle failed{title}",
+    evidence = evidence_of(case, deaths) if deaths else ()
+    if failure is not None:
+        text = short(str(failure), 400)
+        evidence = (*evidence_of_failure(case, failure, text), *evidence)
+    return P2P_FAILED.found(
+        title,
         cause=f"{shuffle.named} failed{during}. {began}{shuffle.progress()}",
         remedy=_remedy_p2p_failed(case, root, shuffle),
-        confidence="high" if phase or named else "medium",
+        confidence="high" if sure else "medium",
         retry_advice=advice,
-        retry_confidence=sure,
+        retry_confidence=certainty,
         subject=Subject() if failure is None else failure.subject,
-        evidence=(
-            *(
-                evidence_of_failure(case, failure, short(str(failure), 400))
-                if failure is not None
-                else ()
-            ),
-            *(evidence_of(case, deaths) if deaths else ()),
-            *shuffle.evidence(),
-            *case.exception_evidence(),
-        ),
+        evidence=(*evidence, *shuffle.evidence(), *case.exception_evidence()),
     )
 
 
-def _words(root: tuple[str, str] | None) -> str:
+def _phase_that_failed(case: Case) -> re.Match[str] | None:
+    """Return the phase of a shuffle that a failed task, or the driver, reports as failed."""
+    failed = [each for each in (case.blame.failure, case.exception) if each is not None]
+    texts = (text for each in failed for text in (each.message, each.traceback))
+    return next(filter(None, map(SHUFFLE_PHASE_FAILED.search, texts)), None)
+
+
+def _words(root: tuple[str, str]) -> str:
     """Return what it began with, in one line that names the thing."""
-    if root is None:
-        return ""
     explanation = explained(Context(exception=root[0], message=root[1]))
     text = explanation.headline if explanation else in_one_line(root[1])
     return f"{root[0]}: {short(text, 160)}".rstrip(": ")

@@ -95,7 +95,6 @@ from dask_blackbox.events import (
     WorkerStarting,
 )
 from dask_blackbox.finding import (
-    Confidence,
     Evidence,
     Finding,
     RetryAdvice,
@@ -143,20 +142,21 @@ _WAITED_FOR_WORKER = "in _wait_until_connected\n"
 def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
-    exception = case.exception
-    lines = lines_on_starts(case)
+    exception, lines = case.exception, lines_on_starts(case)
     if exception is not None and any(x in exception.traceback for x in REGISTERING):
         yield from _plugin_findings(case, lines)
         return
     failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
-    found = None if failed else _start_by_the_driver(case)
-    if found is not None:
+    if failed is None and (found := _start_by_the_driver(case)) is not None:
         yield found
-        return
-    lacked = case.lacked_workers or _failed_before_deaths(case, lines)
-    missing = lines and lacked and not started_for_another(case)
-    if failed is None and not missing:
-        return
+    elif failed is not None and (place := _unguarded_call(case)) is not None:
+        yield _main_module_finding(case, place, lines)
+    elif failed is not None or _has_lines_on_missing(case, lines):
+        yield _process_finding(case, failed, lines)
+
+
+def _unguarded_call(case: Case) -> str | None:
+    """Return where the main module starts the job on every import, if it does."""
     places = [each.unguarded for each in case.run.of(DriverAttached)]
     # A process that was spawned to be a worker, and came to the call itself.
     places += [
@@ -164,19 +164,30 @@ def WORKER_START_FAILED(case: Case) -> Iterator[Finding]:
         for each in case.run.of(DriverRaised)
         if STARTED_BEFORE_MAIN.search(each.traceback or "") and each.file
     ]
-    place = next((each for each in places if each), None)
-    if failed is not None and place is not None:
-        yield _main_module_finding(case, place, lines)
-        return
-    who = failed["who"].lower() if failed else "worker"
-    who = "worker" if who == "nanny" else who
+    return next(filter(None, places), None)
+
+
+def _has_lines_on_missing(case: Case, lines: list[Row]) -> bool:
+    """Return whether workers are missing, and lines on starts say why."""
+    lacked = case.lacked_workers or _failed_before_deaths(case, lines)
+    return bool(lines) and lacked and not started_for_another(case)
+
+
+def _process_finding(
+    case: Case, failed: re.Match[str] | None, lines: list[Row]
+) -> Finding:
+    """Return that a process of the cluster did not start, with what its lines say.
+
+    Args:
+        failed: What Dask raised for that.
+    """
+    who = failed["who"].lower().replace("nanny", "worker") if failed else "worker"
     root = root_of_start(case, lines)
-    sure: Confidence = "high" if failed and root else "medium"
-    yield WORKER_START_FAILED.found(
+    return WORKER_START_FAILED.found(
         _start_title(who, root, _preload(case, lines)),
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
-        confidence=sure,
+        confidence="high" if failed and root else "medium",
         evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
     )
 
@@ -644,69 +655,94 @@ def _arrival_finding(case: Case, match: re.Match[str], *, survived: bool) -> Fin
     arrived, wanted = int(match["came"]), int(match["wanted"])
     waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
-    another = started_for_another(case)
-    address = _another_text(case, *another) if another else ""
     died = ""
     if case.deaths and not survived:
         died = (
             f" Before that, {counted(len(case.deaths), 'worker')} joined and "
             f"died{how_died(case, case.deaths)}. Find out why first."
         )
-    elsewhere = "" if arrived or address else _joined_others(case)
-    starting = _still_starting(case)
-    preload = None if starting else _running_preload(case)
-    too_few = _asked_for_fewer(case, arrived) and not died
-    remedy = (
-        f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
-        "only need more time, raise the timeout of `wait_for_workers` above "
-        f"{waited}, or continue with {arrived or 'fewer'}."
+    obstacles = [*_obstacles(case, arrived=arrived, waited=waited)]
+    foremost = next(iter(obstacles), None) or _nothing_seen(
+        case, arrived, wanted, waited, died=bool(died)
     )
-    if starting:
-        remedy = _BLOCKED_AT_START
-    elif preload:
-        remedy = _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
-    elif another:
-        remedy = _connect_remedy(case, another[0])
-    elif elsewhere:
-        remedy = _JOINED_ANOTHER
-    elif too_few:
-        remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
-    elif arrived and _started_by_a_program(case) and _is_local(case):
-        remedy = _OUTPUT_OF_PROGRAM
-    advice: RetryAdvice | None = "code" if too_few or another or elsewhere else None
     return WORKERS_NEVER_ARRIVED.found(
         _title_of_arrival(arrived, wanted, waited)
-        + (f"; {_what_starts(starting)}" if starting else "")
-        + (f"; {preload.title}" if preload else "")
-        + (f"; they tried to connect to {another[0]}" if another else "")
-        + (
-            " (unknown host)"
-            if another and is_unresolved(case, host_of(another[0]))
-            else ""
-        )
-        + ("; those that started joined another scheduler" if elsewhere else ""),
+        + "".join(f"; {each.title}" for each in obstacles),
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
-            f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}{address}"
-            + elsewhere
-            + "".join(map(_how_it_starts, starting))
-            + (f" {preload.cause}" if preload else "")
+            f"{counted(arrived, 'worker') if arrived else 'none'} arrived.{died}"
+            + "".join(each.cause for each in obstacles)
         ),
-        remedy=remedy,
+        remedy=foremost.remedy,
         confidence="medium" if survived else "high",
-        retry_advice="unknown" if starting else advice,
-        retry_confidence="low" if starting else None,
+        retry_advice=foremost.retry_advice,
+        retry_confidence="low" if foremost.retry_advice == "unknown" else None,
         evidence=(
-            *(_tried_elsewhere(case, another[0]) if another else ()),
+            *(evidence for each in obstacles for evidence in each.evidence),
             *(_evidence_of_survived(case) if survived else ()),
             *case.exception_evidence(),
         ),
     )
 
 
-def _asked_for_fewer(case: Case, arrived: int) -> bool:
-    """Return whether a cluster on this machine had been asked for fewer workers."""
-    return bool(arrived) and _is_local(case) and not _started_by_a_program(case)
+class _Obstacle(NamedTuple):
+    """What kept workers from arriving.
+
+    Attributes:
+        title: What is seen of it, in a few words.
+        cause: Sentences, each after a blank.
+        remedy: What to do.
+        retry_advice: Whether a retry would help.
+        evidence: What shows it.
+    """
+
+    title: str
+    cause: str
+    remedy: str
+    retry_advice: RetryAdvice | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
+    """Yield what is seen of workers that did not arrive, what decides first."""
+    if starting := _still_starting(case):
+        how = "".join(map(_how_it_starts, starting))
+        yield _Obstacle(_what_starts(starting), how, _BLOCKED_AT_START, "unknown")
+    elif (preload := _running_preload(case)) is not None:
+        remedy = _SLOW_PRELOAD.format(preload=preload.module, waited=waited)
+        yield _Obstacle(preload.title, f" {preload.cause}", remedy)
+    if another := started_for_another(case):
+        address, _ = another
+        unknown = is_unresolved(case, host_of(address))
+        yield _Obstacle(
+            f"they tried to connect to {address}{' (unknown host)' if unknown else ''}",
+            _another_text(case, *another),
+            _connect_remedy(case, address),
+            "code",
+            tuple(_tried_elsewhere(case, address)),
+        )
+    elif not arrived and (joined := _joined_others(case)):
+        title = "those that started joined another scheduler"
+        yield _Obstacle(title, joined, _JOINED_ANOTHER, "code")
+
+
+def _nothing_seen(
+    case: Case, arrived: int, wanted: int, waited: str, *, died: bool
+) -> _Obstacle:
+    """Return what to do where nothing is seen of the workers that did not arrive."""
+    local = bool(arrived) and _is_local(case)
+    by_program = local and _started_by_a_program(case)
+    if local and not by_program and not died:
+        remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
+        return _Obstacle("", "", remedy, "code")
+    if by_program:
+        return _Obstacle("", "", _OUTPUT_OF_PROGRAM)
+    remedy = (
+        f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
+        "only need more time, raise the timeout of `wait_for_workers` above "
+        f"{waited}, or continue with {arrived or 'fewer'}."
+    )
+    return _Obstacle("", "", remedy)
 
 
 def _title_of_arrival(arrived: int, wanted: int, waited: str) -> str:

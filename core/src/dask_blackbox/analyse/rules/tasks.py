@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -84,6 +85,7 @@ from dask_blackbox.finding import (
     Confidence,
     Evidence,
     Finding,
+    RetryAdvice,
     Severity,
     Subject,
 )
@@ -363,20 +365,37 @@ def _consequences(case: Case, failures: list[TaskFailure]) -> Iterator[str]:
     if not case.failed:
         them = "it" if len(failures) == 1 else "them"
         yield f"The driver continued without {them}"
-    verdict = case.failed and first is case.blame.failure
-    raised = [f for f in case.failures if verdict and f is not first and not f.killed]
-    others = [f for f in raised if not _is_of_an_earlier_stage(case, first, f)]
-    by_prefix = Counter(f.prefix for f in others)
     alike = list(similar_failures(case, first, known=len(failures)))
-    # They are not counted twice where all of them failed in the same way.
-    covered = alike and same_failures(case.run, first).failed > len(others)
-    if others and not (covered and set(by_prefix) == {first.prefix}):
-        yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
+    verdict = case.failed and first is case.blame.failure
+    if verdict:
+        yield from _other_failures(case, first, alike_are_known=bool(alike))
     if held := not_released_by(case, first.at, first.own_traceback):
         yield held
     if verdict:
         yield from _other_tests(case, first)
     yield from alike
+
+
+def _other_failures(
+    case: Case, first: TaskFailure, *, alike_are_known: bool
+) -> Iterator[str]:
+    """Yield how many other tasks raised something.
+
+    Args:
+        alike_are_known: Tasks that failed in the same way are counted elsewhere.
+    """
+    others = [
+        each
+        for each in case.failures
+        if each is not first
+        and not each.killed
+        and not _is_of_an_earlier_stage(case, first, each)
+    ]
+    by_prefix = Counter(f.prefix for f in others)
+    # They are not counted twice where all of them failed in the same way.
+    covered = alike_are_known and same_failures(case.run, first).failed > len(others)
+    if others and not (covered and set(by_prefix) == {first.prefix}):
+        yield f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
 
 
 def _other_tests(case: Case, first: TaskFailure) -> Iterator[str]:
@@ -654,54 +673,89 @@ def _by_function(errors: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
 
 @documented("actor-lost")
 def ACTOR_LOST(case: Case) -> Iterator[Finding]:
-    lost = case.run.of(ActorLost)
-    known = (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
-    match = any(case.search_exception(each.pattern) for each in known)
-    if case.exception is None and case.outcome.kind == "exit-code":
-        last = last_output(case.run) or ""  # the job printed it as it exited
-        match = any(each.search(last) for each in known)
-    if not case.failed or (case.exception is None and not match):
+    if not case.failed:
         return
-    if not match and not (lost and case.only_waited):
+    lost, named = case.run.of(ActorLost), _names_lost_actor(case)
+    if not named and (case.exception is None or not lost or not case.only_waited):
         return
     actor = _actor_of(case, lost)
     key = actor.subject or None if actor else None
-    worker = actor.worker if actor else None
-    death = _death_with(case, worker, actor)
+    end = _end_of_holder(case, actor)
     who = f"the actor {quoted_key(key)}" if key else "an actor"
-    why = f": {case.cause_of(death).because}" if death else ""
-    closed = None if death else _closed_with(case, actor)
-    where = (
-        f"{name_of(case, death)}, which held it, died{_running_at(death)}{why}"
-        if death
-        else _closing_text(case, closed)
-        if closed
-        else f"{case.name_of(worker)}, which held it, is gone"
-        if worker
-        else "the worker that held it is gone"
-    )
-    prefix = case.prefix_of(key) if key else None
-    slug = case.cause_of(death).slug if death else "unknown"
-    # Who closed it may do so again.
-    advice = "unknown" if closed else advice_on_death(slug)
     yield ACTOR_LOST.found(
-        f"{capital(who)} was lost with its worker"
-        + (", which had been closed on purpose" if closed else ""),
+        f"{capital(who)} was lost with its worker{end.title}",
         cause=(
-            f"The driver needed {who}, and {where}. An actor's state lives on one "
+            f"The driver needed {who}, and {end.cause}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
         ),
-        remedy=_remedy_actor_lost(slug) + (_WHO_CLOSED_IT if closed else ""),
-        confidence="high" if match and (death or actor) else "medium",
-        retry_advice=advice,
-        retry_confidence="medium" if advice else None,
-        subject=Subject(key=key, prefix=prefix, worker=worker),
-        evidence=(
-            *case.exception_evidence(),
-            *_reported(case, actor, closed),
-            *(evidence_of(case, (death,)) if death else ()),
+        remedy=end.remedy,
+        confidence="high" if named and (end.is_death or actor) else "medium",
+        retry_advice=end.retry_advice,
+        retry_confidence="medium" if end.retry_advice else None,
+        subject=Subject(
+            key=key,
+            prefix=case.prefix_of(key) if key else None,
+            worker=actor.worker if actor else None,
         ),
+        evidence=(*case.exception_evidence(), *_given_up(actor), *end.evidence),
     )
+
+
+def _names_lost_actor(case: Case) -> bool:
+    """Return whether what ended the driver reports that an actor was lost."""
+    known = (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
+    if case.exception is None and case.outcome.kind == "exit-code":
+        last = last_output(case.run) or ""  # the job printed it as it exited
+        return any(each.search(last) for each in known)
+    return any(case.search_exception(each.pattern) for each in known)
+
+
+class _HolderEnd(NamedTuple):
+    """How the worker that held an actor ended.
+
+    Attributes:
+        cause: What happened, without a full stop.
+        remedy: What to do.
+        retry_advice: Whether a retry would help.
+        title: A clause about it; may be empty.
+        evidence: What shows it.
+        is_death: Whether the worker died, as far as is known.
+    """
+
+    cause: str
+    remedy: str
+    retry_advice: RetryAdvice | None
+    title: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    is_death: bool = False
+
+
+def _end_of_holder(case: Case, actor: ActorLost | None) -> _HolderEnd:
+    worker = actor.worker if actor else None
+    if (death := _death_with(case, worker, actor)) is not None:
+        cause = case.cause_of(death)
+        keys = death.executing[:3]
+        running = f" while running {quoted(keys)}" if keys else ""
+        return _HolderEnd(
+            f"{name_of(case, death)}, which held it, died{running}: {cause.because}",
+            _remedy_actor_lost(cause.slug),
+            advice_on_death(cause.slug),
+            evidence=tuple(evidence_of(case, (death,))),
+            is_death=True,
+        )
+    if (closed := _closed_with(case, actor)) is not None:
+        reason = f": {closed.closing}" if closed.closing else ""
+        text = f"{capital(name_of(case, closed))} closed{reason}."
+        return _HolderEnd(
+            _closing_text(case, closed),
+            _remedy_actor_lost("unknown") + _WHO_CLOSED_IT,
+            "unknown",  # who closed it may do so again
+            ", which had been closed on purpose",
+            (Evidence(text=text, source="events", at=closed.at),),
+        )
+    held = f"{case.name_of(worker)}, which" if worker else "the worker that"
+    gone = f"{held} held it{',' if worker else ''} is gone"
+    return _HolderEnd(gone, _remedy_actor_lost("unknown"), advice_on_death("unknown"))
 
 
 def _actor_of(case: Case, lost: Sequence[ActorLost]) -> ActorLost | None:
@@ -760,23 +814,12 @@ def _remedy_actor_lost(slug: str) -> str:
     )
 
 
-def _running_at(death: WorkerExit | None) -> str:
-    keys = death.executing if death else ()
-    return f" while running {quoted(keys[:3])}" if keys else ""
-
-
-def _reported(
-    case: Case, actor: ActorLost | None, closed: WorkerExit | None
-) -> Iterator[Evidence]:
+def _given_up(actor: ActorLost | None) -> Iterator[Evidence]:
     if actor is not None:
         text = (
             f"The scheduler gave up on the actor {actor.subject}: its worker was gone."
         )
         yield Evidence(text=text, source="events", at=actor.at)
-    if closed is not None:
-        reason = f": {closed.closing}" if closed.closing else ""
-        text = f"{capital(name_of(case, closed))} closed{reason}."
-        yield Evidence(text=text, source="events", at=closed.at)
 
 
 _BEYOND = 1.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import polars as pl
 
@@ -35,6 +36,7 @@ from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.analyse.worker_memory import (
+    MemoryNeed,
     RetainedMemory,
     StartupMemory,
     failed_spill_before,
@@ -86,43 +88,43 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
     need = memory_need(case, deaths)
     limit = f"{size(need.limit)} " if need.limit else ""
     retained = retained_memory_of(case, deaths[-1])
-    holds = (
-        f"Just before, {'the worker' if len(deaths) == 1 else 'each worker'} held "
-        f"results of {size(need.held)} or more."
-        if need.held
-        else f"{need.at_once} tasks ran at once and shared that memory."
-        if need.at_once > 1
-        else ""
-    )
     early = startup_memory_of(case, deaths)
-    about = retained or early
+    about, how = retained or early, _what_filled_memory(deaths, limit, retained, early)
+    more = [about.sentence() if about else _what_held(need, deaths)]
+    remedy = need.advice()
+    if retained:
+        remedy = retained.advice()
+    elif early:
+        remedy = early.advice(need.wanted)
+    elif need.held:
+        remedy = f"{_HOLD_LESS}{uncapitalised(remedy)}"
     spill = failed_spill_before(case, {d.address for d in deaths}, deaths[-1].at)
-    more = (
-        spill.sentence() if spill else "",
-        about.sentence() if about else holds,
-        last_line_text(deaths),
-    )
+    if spill:
+        how += f", after spilling had failed ({spill.name}),"
+        more.insert(0, spill.sentence())
+        remedy = spill.advice()
     yield from verdict_on_deaths(
         case,
         WORKER_MEMORY_LIMIT,
         did="died",
-        how=_what_filled_memory(deaths, limit, retained, early)
-        + (f", after spilling had failed ({spill.name})," if spill else ""),
-        more=" ".join(sentence for sentence in more if sentence),
-        remedy=spill.advice()
-        if spill
-        else retained.advice()
-        if retained
-        else early.advice(need.wanted)
-        if early
-        else f"{_HOLD_LESS}{uncapitalised(need.advice())}"
-        if need.held
-        else need.advice(),
+        how=how,
+        more=" ".join(filter(None, [*more, last_line_text(deaths)])),
+        remedy=remedy,
         retry_advice="environment" if spill else None,
         # New workers start empty, and fill up again.
         retry_confidence="medium" if retained or spill else None,
         worker_memory=None if spill or retained else need.wanted,
     )
+
+
+def _what_held(need: MemoryNeed, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return a sentence on what was in the memory of workers that died; may be empty."""
+    if need.held:
+        who = "the worker" if len(deaths) == 1 else "each worker"
+        return f"Just before, {who} held results of {size(need.held)} or more."
+    if need.at_once > 1:
+        return f"{need.at_once} tasks ran at once and shared that memory."
+    return ""
 
 
 def _what_filled_memory(
@@ -149,22 +151,25 @@ def _what_filled_memory(
 def _before_any_task(case: Case) -> Iterator[Finding]:
     """Yield that nannies restarted workers that had not run anything, again and again."""
     waited = case.gave_no_reason or case.raised("WorkerStartTimeoutError")
+    if not case.failed or not waited or case.blame.failure is not None:
+        return
     restarts = [
         each
         for each in case.run.of(WorkerRestartedForMemory)
         if not case.outcome.is_after(each.at)
     ]
-    if not case.failed or not waited or case.blame.failure is not None:
-        return
-    if len(restarts) < _SEVERAL or len(case.run.tasks):
-        return
+    if len(restarts) >= _SEVERAL and not len(case.run.tasks):
+        yield _restarted_idle(case, restarts)
+
+
+def _restarted_idle(case: Case, restarts: list[WorkerRestartedForMemory]) -> Finding:
     limits = case.run.workers["memory_limit"].drop_nulls().to_list()
     limit = f"{size(min(limits))} " if limits else ""
     own = case.run.metrics.filter(pl.col("source") != "scheduler")["memory"]
     seen = max(int(own.max() or 0), *(each.rss or 0 for each in restarts))  # type: ignore[arg-type]
     used = f" The largest sample was {size(seen)}." if seen else ""
     need = f"more than {size(seen)}" if seen else "a few hundred MiB"
-    yield WORKER_MEMORY_LIMIT.found(
+    return WORKER_MEMORY_LIMIT.found(
         f"Workers were restarted {len(restarts)} times at their {limit}memory limit "
         "before they ran a task",
         cause=(
@@ -702,40 +707,47 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
 
 def _all_workers_left(case: Case) -> bool:
     """Return whether the driver waited when all workers had left: the next ones leave as early."""
-    return case.only_waits and _had_left(case, case.run.workers["left"])
+    return case.only_waits and _had_left(case)
 
 
-def _had_left(case: Case, left: pl.Series) -> bool:
-    """Return whether all departures happened before the outcome."""
-    decided, at = case.outcome.decided_at, left.dt.epoch("us") / 1e6
-    return not left.has_nulls() and (decided is None or (at <= decided).all())
+def _had_left(case: Case) -> bool:
+    """Return whether there had been workers, and all left before the outcome."""
+    left, decided = case.run.workers["left"], case.outcome.decided_at
+    if not len(left) or left.has_nulls():
+        return False
+    return decided is None or (left.dt.epoch("us") / 1e6 <= decided).all()
 
 
 def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     """Yield that all workers had left at the end of their lifetime, in good order."""
-    hang = case.hang
-    in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
+    hang, closings = case.hang, _at_end_of_lifetime(case)
     nobody = case.only_waited or bool(hang and not hang.workers and hang.wanted)
-    left = case.run.workers["left"]
-    if not case.failed or not (nobody or in_vain):
+    in_vain = nobody or case.raised("NoWorkerError", "NoValidWorkerError")
+    if not case.failed or not in_vain or not closings:
         return
-    others = [d for d in case.deaths if case.cause_of(d).slug != WORKER_LIFETIME.slug]
+    causes = {case.cause_of(death).slug for death in case.deaths}
     # Those that were still there then left as the run ended.
-    if not len(left) or others or not _had_left(case, left):
-        return
-    closings = _at_end_of_lifetime(case)
-    if not closings:
-        return
+    if causes <= {WORKER_LIFETIME.slug} and _had_left(case):
+        yield _all_left_finding(case, closings, nobody=nobody)
+
+
+def _all_left_finding(
+    case: Case, closings: list[WorkerClosing], *, nobody: bool
+) -> Finding:
+    """Return that no worker was left.
+
+    Args:
+        nobody: Work waited for workers; else it was given up.
+    """
     last = closings[-1]
-    had = [
-        key
-        for each in case.run.of(WorkerRemoved)
-        if each.subject == last.subject
-        for key in each.processing
-    ]
-    position = f" {how_it_ended(case, hang)}" if hang is not None else ""
-    work = counted(case.hang.wanted, "task") if case.hang is not None else "work"
-    yield WORKER_LIFETIME.found(
+    removals = case.run.of(WorkerRemoved)
+    had = [*chain(*(x.processing for x in removals if x.subject == last.subject))]
+    position, work, evidence = "", "work", case.exception_evidence()
+    if case.hang is not None:
+        position = f" {how_it_ended(case, case.hang)}"
+        work = counted(case.hang.wanted, "task")
+        evidence = evidence_of_hang(case, case.hang)
+    return WORKER_LIFETIME.found(
         f"Every worker left at the end of its lifetime, with {work} still pending",
         cause=(
             f"{counted(len(closings), 'worker')} reached the end of "
@@ -748,10 +760,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         retry_confidence="medium",
         confidence=case.hang_confidence if nobody else "high",
         subject=Subject(key=had[0] if had else None, worker=last.subject),
-        evidence=(
-            *_closing_evidence(case, closings),
-            *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
-        ),
+        evidence=(*_closing_evidence(case, closings), *evidence),
     )
 
 
