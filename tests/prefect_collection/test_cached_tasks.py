@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
+import pytest
 from flow_clusters import shared_runner
 from prefect import task
 from prefect.cache_policies import INPUTS
@@ -38,3 +39,47 @@ def test_results_from_prefects_cache_are_counted_apart(
     page = prefect.newest("cached", store).artifacts["dask-run-cached"]
     slowest = page.partition("### Slowest tasks")[2]
     assert slowest.count("](<") == 5
+
+
+@pytest.mark.parametrize("persisted", [True, None])
+def test_the_card_says_what_a_retry_executes_again(
+    prefect: Any, store: Path, tmp_path: Path, persisted: Any
+) -> None:
+    @task
+    def counted(day: int, salt: str) -> int:
+        if day == 2:
+            raise ValueError("no such day")
+        with (Path(salt) / "executed").open("a") as file:
+            file.write(f"{day}\n")
+        return day
+
+    @observed_flow(
+        name="partial",
+        retries=1,
+        persist_result=persisted,
+        task_runner=shared_runner(),
+    )
+    def partial(salt: str) -> None:
+        for each in [counted.submit(day, salt) for day in range(4)]:
+            each.result()
+
+    with pytest.raises(ValueError, match="no such day"):
+        partial(str(tmp_path))
+
+    executed = (tmp_path / "executed").read_text().split()
+    first, last = (page for _, page in prefect.attempts("partial").values())
+    if persisted:
+        assert len(executed) == 3
+        expected = (
+            "A retry of this flow run executes 1 of 4 task runs; the results of the "
+            "other 3 are persisted."
+        )
+    else:
+        assert len(executed) == 6
+        expected = (
+            "A retry of this flow run executes 4 of 4 task runs. 3 of these have "
+            "completed, but without a persisted result: `persist_result=True` on the flow "
+            "would keep such results for a retry."
+        )
+    assert expected in first
+    assert expected in last

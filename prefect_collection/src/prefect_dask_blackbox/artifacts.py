@@ -161,6 +161,7 @@ class FlowRunPage:
         overview: Overview | None = None,
         runs: Mapping[str, TaskLine] | None = None,
         not_retried: str = "",
+        rerun: str = "",
     ) -> None:
         """Show a card, in place of the one that was shown before.
 
@@ -173,6 +174,7 @@ class FlowRunPage:
             overview: The extremes of the run and its picture.
             runs: The task runs that it names, by key.
             not_retried: Why no retry follows though there are some.
+            rerun: What a retry would execute again.
         """
         data = card_page(
             card,
@@ -184,6 +186,7 @@ class FlowRunPage:
             runs=runs,
             before=self.before,
             not_retried=not_retried,
+            rerun=rerun,
         )
         text = card.headline
         if attempts is not None and attempts[1] > 1:  # first: lists cut the rest

@@ -61,6 +61,7 @@ from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import TaskLine
+from prefect_dask_blackbox.reruns import rerun_of, rerun_text
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.returned_states import (
     exceeded_limit,
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from dask_blackbox import Recording
     from dask_blackbox.identity import Identity
     from dask_blackbox.protocol.messages import Progress
+    from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
     from prefect.context import FlowRunContext
 
@@ -156,7 +158,7 @@ class ObservedRun:
         self._stop: HostStop | None = None
         self._failed = False
         self.settled_later = False
-        self._not_retried = ""
+        self._not_retried = self._rerun = ""
         self._reported_unrecorded = False
         self._identity = identity = identity_of(
             self.flow_run, self._flow_name, options.job
@@ -603,13 +605,13 @@ class ObservedRun:
             cluster_gone=cluster_gone,
             workers_died=bool(deaths or self.ledger.lost),
         )
-        with guard("the attempts of failed task runs"):
-            self._show_task_attempts()
+        with guard("the attempts of failed task runs, and what a retry executes"):
+            self._show_attempts_and_rerun()
         self.report_end()
 
     def _show_job(self) -> None:
-        dying = self._stop is not None and self._stop.reason == "evicted"
-        if self.card is not None and not dying and DaskBlackboxSettings().job_page:
+        shown = self.card is not None and not self._is_dying()
+        if shown and DaskBlackboxSettings().job_page:
             show_job(self._flow_name, key_of(self._flow_name))
 
     def report_end(self) -> None:
@@ -623,8 +625,7 @@ class ObservedRun:
             self.flow_run.state = state
 
     def _dies_unreported(self) -> bool:
-        evicted = self._stop is not None and self._stop.reason == "evicted"
-        return evicted and dies_unreported()
+        return self._is_dying() and dies_unreported()
 
     def _is_cut_off(self) -> bool:
         """Return whether the engine has lost the client with which it sets the state.
@@ -637,8 +638,17 @@ class ObservedRun:
             closed = bool(getattr(self._engines_client, "_closed", False))
         return closed and not (state is not None and state.is_final())
 
-    def _show_task_attempts(self) -> None:
-        """Add to the card what each attempt of the failed task runs failed with."""
+    def _show_attempts_and_rerun(self) -> None:
+        """Add what is known once all states are: the attempts of failed tasks, a retry."""
+        if self.card is None or not self._failed or self._is_dying():
+            return
+        with prefect_client() as client:
+            earlier = self._earlier_failures(client)
+            self._rerun = rerun_text(rerun_of(client, list(self.ledger)))
+        if earlier or self._rerun:
+            self._show_card(self.card, earlier)
+
+    def _earlier_failures(self, client: SyncPrefectClient) -> dict[UUID, list[str]]:
         failed = [
             entry.task_run_id
             for entry in self.ledger
@@ -646,14 +656,14 @@ class ObservedRun:
             and entry.state is not None
             and entry.state.is_failed()
         ]
-        if not failed or self.card is None:
-            return
-        with prefect_client() as client:
-            earlier = earlier_failures(
-                client, failed, redacted=self.ledger.redacted, timeout=_LOG_PATIENCE
-            )
-        if earlier:
-            self._show_card(self.card, earlier)
+        if not failed:
+            return {}
+        return earlier_failures(
+            client, failed, redacted=self.ledger.redacted, timeout=_LOG_PATIENCE
+        )
+
+    def _is_dying(self) -> bool:
+        return self._stop is not None and self._stop.reason == "evicted"
 
     def _cancelled(self) -> str | None:
         stop = self._stop
@@ -820,6 +830,7 @@ class ObservedRun:
             overview=self.recording.overview,
             runs=executed,
             not_retried=self._not_retried,
+            rerun=self._rerun,
         )
 
 

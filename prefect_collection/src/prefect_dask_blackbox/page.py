@@ -114,6 +114,7 @@ def card_page(
     runs: Mapping[str, TaskLine] | None = None,
     before: Sequence[str] = (),
     not_retried: str = "",
+    rerun: str = "",
 ) -> str:
     """Return the card of a flow run that has ended.
 
@@ -127,6 +128,7 @@ def card_page(
         runs: The task runs that it names, by key.
         before: A line of each earlier attempt.
         not_retried: Why no retry follows though there are some; empty: there is no reason.
+        rerun: What a retry would execute again; empty: that is not known.
     """
     shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
     bare = with_task_names(msgspec.structs.replace(card, links={}), names or {})
@@ -141,7 +143,7 @@ def card_page(
     parts += before
     # Who asks why, asks what has changed next; what proves it can wait.
     parts += [card_parts.unrecorded, card_parts.verdict, card_parts.changes]
-    parts += [_affected_task_runs(tasks), card_parts.evidence, _in_the_log(logs)]
+    parts += [_affected_task_runs(tasks), rerun, card_parts.evidence, _in_the_log(logs)]
     parts.append(card_parts.findings)
     first = _cut(_joined(parts))
     # Not cut: a picture is text without words.
