@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox import listener
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.dask_log import _Fold
 from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
+from airflow_dask_blackbox.selection import TaskSelection
 from dask_blackbox.layout import RunAddress
 
 from tests.support.airflow_versions import needs_exception_in_callbacks
@@ -504,6 +506,80 @@ def test_a_task_without_dask_and_a_dag_that_opts_out_leave_no_trace(
 
     assert ran.state == "success"
     assert list(store.iterdir()) == []
+
+
+_OWN_OPERATORS = """
+    from airflow.sdk import BaseOperator, BaseSensorOperator, TaskGroup
+
+    def double(x):
+        return 2 * x
+
+    def doubled(x):
+        from distributed import Client
+
+        with Client(n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+            return client.submit(double, x).result()
+
+    class Doubling(BaseOperator):
+        def execute(self, context):
+            return doubled(21)
+
+    class Waiting(BaseSensorOperator):
+        def poke(self, context):
+            return doubled(1) == 2
+
+    with DAG("own_operators", tags=["dask"]):
+        with TaskGroup("checks"):
+            Waiting(task_id="waits")
+        Doubling(task_id="doubles")
+    """
+
+
+def test_own_operators_and_sensors_are_recorded(airflow: Any, store: Path) -> None:
+    dag_run = airflow.load(_OWN_OPERATORS, "own_operators").test()
+
+    assert dag_run.state == "success"
+    for task in ("checks.waits", "doubles"):
+        card = _card(store, f"own_operators.{task}", dag_run.run_id)
+        assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize(
+    ("only", "never", "recorded"),
+    [
+        ("", "", True),
+        ("dag:own_*", "", True),
+        ("dag:other", "", False),
+        ("dag:other, tag:dask", "", True),
+        ("operator:BaseSensorOperator", "", True),
+        ("task_group:checks", "operator:Waiting", False),
+        ("", "task_group:check?", False),
+        ("task:checks.waits", "tag:slow", True),
+    ],
+)
+def test_tasks_are_selected_by_patterns(
+    airflow: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    only: str,
+    never: str,
+    recorded: Any,
+) -> None:
+    section = "AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT"
+    monkeypatch.setenv(f"{section}_ONLY", only)
+    monkeypatch.setenv(f"{section}_EXCEPT", never)
+    dag = airflow.load(_OWN_OPERATORS, "own_operators")
+
+    assert TaskSelection.configured().takes(dag.get_task("checks.waits")) == recorded
+
+
+@pytest.mark.parametrize("wrong", ["etl_*", "dags:etl", "dag:"])
+def test_a_pattern_without_a_kind_is_refused(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT_ONLY", wrong)
+
+    with pytest.raises(OperatorConfigurationError, match=r"as in dag:etl_\*"):
+        TaskSelection.configured()
 
 
 def test_airflow_hears_of_no_listener_without_the_setting(

@@ -39,9 +39,18 @@ _OPTIONS = {
         "string", "aws_default", "",
     ),
     "record_every_client": _Option(
-        "Record every Dask client that a @task, a PythonOperator or the Python of a "
-        "BashOperator makes. DAGs with the tag no-dask-recording are not recorded.",
+        "Record every Dask client that a task of any operator, or the Python of a "
+        "BashOperator, makes. DAGs with the tag no-dask-recording are not recorded.",
         "boolean", "True", "False",
+    ),
+    "record_every_client_only": _Option(
+        "Which tasks record_every_client is for: comma-separated patterns (* and ?), each "
+        "after dag:, tag:, task_group:, task: or operator:. Empty: all.",
+        "string", "dag:etl_*,tag:dask", "",
+    ),
+    "record_every_client_except": _Option(
+        "Which tasks record_every_client is not for, in the same form.",
+        "string", "operator:*Sensor,task_group:checks", "",
     ),
     "links": _Option(
         "Where a task's buttons and log link to: 'airflow', the tab \"Dask run\", for users "

@@ -25,6 +25,7 @@ from airflow_dask_blackbox.dask_log import DaskLines, folded_dask_log
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.import_hooks import after_import
 from airflow_dask_blackbox.results import ResultError, refused_result
+from airflow_dask_blackbox.selection import OPT_OUT, TaskSelection
 from airflow_dask_blackbox.shipping import (
     hidden_main,
     shipped_by_value,
@@ -33,11 +34,9 @@ from airflow_dask_blackbox.shipping import (
 from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.task_recording import TaskRecording
 
-__all__ = ["OPT_OUT", "is_switched_on", "watch"]
+__all__ = ["is_switched_on", "watch"]
 
-OPT_OUT: Final = "no-dask-recording"
-"""Tag of DAGs whose tasks are not recorded."""
-
+_OURS: Final = "airflow_dask_blackbox."
 _MAY_RUN_PYTHON: Final = bounded(
     r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
 )
@@ -59,12 +58,14 @@ def watch(ti: object) -> None:
     task = getattr(ti, "task", None)
     if task is None or hasattr(task, "dask_card"):  # it records by itself
         return
+    if type(task).__module__.startswith(_OURS):
+        return
     if OPT_OUT in (getattr(task.dag, "tags", None) or ()):
         return
-    if _is_command(task):
-        task.execute = _recorded_command(task, task.execute)
-    elif getattr(task, "python_callable", None) is not None:
-        task.execute = _recorded_callable(task, task.execute)
+    if not TaskSelection.configured().takes(task):
+        return
+    recorded = _recorded_command if _is_command(task) else _recorded_callable
+    task.execute = recorded(task, task.execute)
 
 
 async def _print_fewer_warnings(client: Any) -> None:
@@ -78,6 +79,18 @@ async def _print_fewer_warnings(client: Any) -> None:
         from airflow_dask_blackbox.worker_log import FewerWarnings
 
         await client.register_plugin(FewerWarnings())
+
+
+def _code_of(task: object) -> Callable[..., object] | None:
+    """Return the user's code of a task: its callable, or a method of its operator's class."""
+    given: Callable[..., object] | None = getattr(task, "python_callable", None)
+    methods = (getattr(type(task), name, None) for name in ("execute", "poke"))
+    own = (
+        each
+        for each in methods
+        if callable(each) and not each.__module__.startswith("airflow.")
+    )
+    return given if given is not None else next(own, None)
 
 
 def _is_command(task: object) -> bool:
@@ -105,7 +118,7 @@ def _recorded_callable(
 @contextmanager
 def _works_on_workers(task: Any) -> Iterator[None]:
     """Make Dask work in a task, whose module its workers cannot import."""
-    module = unimportable_module_of(task.python_callable)
+    module = unimportable_module_of(_code_of(task) or type(task))
 
     def prepare() -> None:
         stack.enter_context(shipped_by_value(module))
@@ -174,7 +187,7 @@ class _TaskRun:
         if self._recorded is None or not self._task.do_xcom_push:
             return
         # Airflow raises its own.
-        self._refused = refused_result(value, self._task.python_callable)
+        self._refused = refused_result(value, _code_of(self._task) or type(self._task))
 
     def abort(self) -> None:
         """End the recording as stopped."""
@@ -208,7 +221,7 @@ def recording_of(
     """
     return TaskRecording(
         context,
-        function=getattr(task, "python_callable", None),
+        function=_code_of(task),
         job=None,
         store=TaskStore(),
         parameters=parameters_of(context, getattr(task, "op_kwargs", None) or {}),

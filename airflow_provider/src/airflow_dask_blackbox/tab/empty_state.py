@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from airflow_dask_blackbox.plain_tasks import OPT_OUT, is_switched_on
+from airflow_dask_blackbox.plain_tasks import is_switched_on
+from airflow_dask_blackbox.selection import OPT_OUT
 from airflow_dask_blackbox.tab.recordings import Place
 from airflow_dask_blackbox.tab.tasks import TaskSeen
 
@@ -107,8 +108,9 @@ def _not_dask(seen: TaskSeen) -> EmptyState:
     who = f"This is a {seen.operator} task. " if seen.operator else ""
     if is_switched_on():
         recorded = (
-            f"{who}Dask clients that a @task, a PythonOperator or the Python of a "
-            "BashOperator creates are recorded; this task created none."
+            f"{who}Dask clients that a task or the Python of a BashOperator creates are "
+            "recorded; this task created none, or is excluded by the setting "
+            "record_every_client_only or record_every_client_except."
         )
         others = (
             "Work in another environment (@task.virtualenv, @task.external_python, a "
