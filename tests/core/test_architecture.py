@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -97,6 +98,60 @@ def test_modules_of_the_analysis_have_different_names() -> None:
     )
 
     assert [name for name, number in names.items() if number > 1] == []
+
+
+_PATTERNS = frozenset({"bounded", "_matches", "_Effect"})
+_NAMES = frozenset({"environment variable "})
+"""What is compared with what was recorded."""
+
+
+def _sentences(code: str) -> list[str]:
+    """Return the parts of sentences in a module: two words in a row that are no pattern.
+
+    A row of the table has its reason in `because`; what fails is named in the log by `guard`.
+    """
+    tree, apart = ast.parse(code), set[ast.AST]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant()):  # a docstring
+                apart.add(node.value)
+            case ast.Call(func=ast.Name(id=name)) if name in {*_PATTERNS, "guard"}:
+                apart |= {*ast.walk(node)}
+            case ast.keyword(arg="because"):
+                apart |= {*ast.walk(node)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node not in apart
+        and node.value not in _NAMES
+        and re.search(r"[a-z]{2,} [a-z]{2,}", node.value)
+        and not node.value.startswith("(?i")
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'x = Earlier(text="the worker left")',
+        'x = f"the driver {did} {name}"',
+        'x = f"{who} had " + "gone away"',
+        'def f(x):\n    """Say it."""\n    return f"{x} was removed"',
+    ],
+)
+def test_a_sentence_is_found(code: str) -> None:
+    assert _sentences(code)
+
+
+def test_the_graph_makes_no_sentences() -> None:
+    found = {
+        file.name: _sentences(file.read_text())
+        for file in (PACKAGE / "analyse" / "causes").rglob("*.py")
+    }
+
+    assert len(found) > 15
+    assert {name: texts for name, texts in found.items() if texts} == {}
 
 
 def test_every_package_is_in_docs_architecture() -> None:

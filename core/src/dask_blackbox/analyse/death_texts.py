@@ -193,6 +193,13 @@ def how_died(case: Case, deaths: Sequence[WorkerExit]) -> str:
     return f": {listed([f'{n:,} {how}' for how, n in causes.most_common()])}"
 
 
+def died_running(case: Case, deaths: Sequence[WorkerExit]) -> str:
+    """Return how workers died, and what the last of them ran: `died at … while running 'hog'`."""
+    prefixes = dict.fromkeys(case.prefix_of(key) for key in deaths[-1].executing)
+    running = f" while running {quoted(prefixes)}" if prefixes else ""
+    return f"died{how_died(case, deaths)}{running}"
+
+
 def _counted_besides(case: Case) -> str:
     """Return a sentence on closed workers that Dask counts as deaths of the same task."""
     died = {death.address for death in case.deaths}

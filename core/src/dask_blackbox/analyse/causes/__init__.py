@@ -6,7 +6,7 @@ incidents    what happened, on one clock: candidates of rules, facts, and the ou
 resolution   which candidate is the root, and why each of the others is not
 earlier/     what finds what the run had survived before, and may have failed for in the end
 choice       which of that led to the root
-telling      the verdict in words with what led to it
+telling      the verdict with the words on what led to it
 chain        the steps from the root to the outcome
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -12,55 +11,36 @@ import msgspec
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.incidents import (
     Incident,
-    end_of_run,
+    evidence_of_root,
     facts_of,
     incident_of,
     is_interrupt,
 )
-from dask_blackbox.analyse.causes.kinds import DEATHS, OF_THE_DRIVER, OUTCOME
-from dask_blackbox.analyse.causes.resolution import linked
-from dask_blackbox.analyse.exit_causes import ExitCause
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.missing_modules import missing_module
-from dask_blackbox.analyse.signals import signal_in
-from dask_blackbox.analyse.title import own_title
-from dask_blackbox.analyse.worker_memory import (
-    memory_need,
-    retained_memory_of,
-    startup_memory_of,
+from dask_blackbox.analyse.causes.kinds import (
+    DEATHS,
+    KILLED_TASK,
+    NO_WORKERS,
+    OF_THE_DRIVER,
+    OUTCOME,
+    STALL,
 )
+from dask_blackbox.analyse.causes.resolution import linked
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.title import own_title
+from dask_blackbox.analyse.wording import words_of_steps
 from dask_blackbox.finding import (
     ChainStep,
     Change,
-    Evidence,
     Finding,
     Subject,
     unusual,
 )
-from dask_blackbox.formatting import capital, class_of, counted, short, size
-from dask_blackbox.patterns import bounded
+from dask_blackbox.formatting import capital
 
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 
-_NUMBER = bounded(r"(?P<number>[\d,.]+) ?(?P<unit>[kKMGTP]?i?B\b)?")
 _LIMITS = ("worker-memory-limit", "kernel-oom")
-_ENDED = {
-    "kernel-oom": "was killed by the kernel's OOM killer",
-    "worker-abort": "aborted",
-    "worker-cancelled": "was ended: its job was cancelled, or its pod deleted",
-    "worker-evicted": "was ended: its pod was evicted",
-    "worker-heartbeat-timeout": "sent no heartbeats and was removed",
-    "worker-host-lost": "disappeared together with its nanny",
-    "worker-job-memory": "was killed: its job or pod used too much memory",
-    "worker-lifetime": "reached the end of its lifetime",
-    "worker-memory-limit": "was killed at its memory limit",
-    "worker-node-failed": "was lost: its node failed",
-    "worker-preempted": "was terminated by its host",
-    "worker-segfault": "crashed",
-    "worker-time-limit": "was ended at the time limit of its job or pod",
-}
-"""What a worker did that ended of a cause, where the cause says it."""
 
 
 def chain_of(
@@ -73,28 +53,33 @@ def chain_of(
     """
     if verdict is None or not case.failed:
         return ()
-    root = incident_of(case, _without_other_steps(verdict))
+    own = _without_other_steps(verdict)
+    root = incident_of(case, own)
     root = replace(root, at=_raised_at(case, verdict) or root.at)
-    facts = facts_of(case)
-    outcome = facts[-1]
-    path = _longest_path(root, facts)
+    *path, outcome = _longest_path(root, facts_of(case))
+    last = _step_of_fact(case, outcome)
     if (
         verdict.rule in OF_THE_DRIVER
         or is_interrupt(case, verdict)
-        or _raised_by_driver(case, root)
+        or _raised_by_driver(case, own)
     ):
-        path[-1] = replace(outcome, text=end_of_run(case))
-    before = [*_changes(case, changes), *_before(case, verdict)]
-    steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]
+        last = msgspec.structs.replace(last, text=words_of_steps.end_of_run(case))
+    steps = [
+        *_changes(case, changes),
+        *_before(case, verdict),
+        *_steps(case, verdict, root),
+        *(_step_of_fact(case, fact) for fact in path[1:]),
+        last,
+    ]
     return _in_time(_merged(steps), outcome.at)
 
 
-def _raised_by_driver(case: Case, root: Incident) -> bool:
+def _raised_by_driver(case: Case, verdict: Finding) -> bool:
     """Return whether a step already names the driver's exception."""
     exception = case.exception
-    if exception is None:
-        return False
-    return root.text.startswith(f"{class_of(exception.exception)} in the driver")
+    return exception is not None and verdict.title.startswith(
+        words_of_steps.raised_in_driver(exception)
+    )
 
 
 def _raised_at(case: Case, verdict: Finding) -> float | None:
@@ -141,57 +126,22 @@ def _causes(cause: Incident, effect: Incident) -> bool:
 def _changes(case: Case, changes: Sequence[Change]) -> Iterator[ChainStep]:
     """Yield the change that fits the verdict, if it is an unusual one."""
     fits = next((each for each in unusual(changes) if each.why), None)
-    if fits is None:
-        return
-    yield ChainStep(at=case.run.manifest.started, text=_change(fits))
-
-
-def _change(change: Change) -> str:
-    """Return a change in a few words: `input 3.4 times larger (…)`."""
-    before, after = change.before or "absent", change.after or "absent"
-    sides = f"{short(before, 40)} → {short(after, 40)}"
-    if change.kind == "code":
-        # A commit only says that something changed: what it explains says what.
-        of_commit = change.what == "git commit" and change.explains
-        named = change.explains[0] if of_commit else change
-        _, _, places = (named.after or "").partition(" (")
-        where = f" ({short(places.removesuffix(')'), 80)})" if places else ""
-        return f"code of {short(named.what, 60)} changed{where}"
-    if change.kind != "input-size":
-        return f"{change.kind} {short(change.what, 60)}: {sides}"
-    numbers = [_NUMBER.match(side) for side in (before, after)]
-    old, new = (_amount(each) if each else 0.0 for each in numbers)
-    if min(old, new) <= 0:
-        return f"input {sides}"
-    more = (
-        f"{new / old:.1f}\N{MULTIPLICATION SIGN} larger"
-        if new > old
-        else f"{old / new:.1f}\N{MULTIPLICATION SIGN} smaller"
-    )
-    return f"input {more} ({sides})"
-
-
-def _amount(found: re.Match[str]) -> float:
-    """Return a size in bytes, or a number of partitions."""
-    from dask.utils import parse_bytes  # imports all of dask
-
-    number = found["number"].replace(",", "")
-    return float(parse_bytes(f"{number}{found['unit'] or ''}"))
+    if fits is not None:
+        text = words_of_steps.of_change(fits)
+        yield ChainStep(at=case.run.manifest.started, text=text)
 
 
 def _before(case: Case, verdict: Finding) -> Iterator[ChainStep]:
     """Yield what caused the root but is no verdict itself."""
     yield from verdict.before
     deaths = tuple(d for d in case.deaths if _brought_about(case, d, verdict))
-    if deaths:
-        yield from map(_step, _ended(case, deaths))
+    yield from _ended(case, deaths)
 
 
 def _brought_about(case: Case, death: WorkerExit, verdict: Finding) -> bool:
     died = Incident(
         kind=case.cause_of(death).slug,
         at=death.at,
-        text="",
         subject=Subject(worker=death.address),
     )
     how = linked(died, incident_of(case, verdict))
@@ -206,11 +156,16 @@ def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:
     # A death that came before is a step already, and this is what it led to.
     died = verdict.rule in DEATHS and not verdict.before
     deaths = case.blame.deaths if died else ()
-    if not deaths or case.blame.cause not in DEATHS:
-        yield _step(root)
-        return
-    yield from _need(case, verdict, deaths)
-    yield from map(_step, _ended(case, deaths))
+    if deaths and case.blame.cause in DEATHS:
+        yield from _need(case, verdict, deaths)
+        yield from _ended(case, deaths)
+    elif root.finding is not None:
+        yield ChainStep(
+            at=root.at,
+            text=root.finding.title,
+            subject=root.subject,
+            evidence=evidence_of_root(root.finding)[:1],
+        )
 
 
 def _need(
@@ -219,109 +174,36 @@ def _need(
     """Yield what used the memory of workers that ran out of it."""
     if verdict.retry_advice != "memory" or case.blame.cause not in _LIMITS:
         return
-    text = _what_took_memory(case, verdict.subject.prefix, deaths)
+    prefix = verdict.subject.prefix
+    text = words_of_steps.what_took_memory(case, prefix, deaths)
     if text:
-        yield ChainStep(
-            at=min(death.at for death in deaths),
-            text=text,
-            subject=Subject(prefix=verdict.subject.prefix),
-        )
+        at = min(death.at for death in deaths)
+        yield ChainStep(at=at, text=text, subject=Subject(prefix=prefix))
 
 
-def _what_took_memory(
-    case: Case, prefix: str | None, deaths: tuple[WorkerExit, ...]
-) -> str | None:
-    need = memory_need(case, deaths)
-    # Dask's own limit was reached; the kernel's was somewhere above what was sampled.
-    own = case.blame.cause == "worker-memory-limit"
-    had = (need.limit if own else None) or need.seen
-    if not had:
-        return None
-    used = f"over {size(had)}" if own else f"{size(had)} or more"
-    if need.held:
-        return f"results took {size(need.held)} or more of {size(had)} on each worker"
-    used_before = _used_before(case, deaths, had)
-    if used_before:
-        return used_before
-    if need.at_once > 1:
-        return f"{need.at_once} tasks at once needed {used}"
-    number = len(need.too_large)
-    if prefix and number > 1:
-        return f"{number} tasks of '{short(prefix, 40)}' needed {used} each"
-    who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
-    return f"{who} needed {used}"
-
-
-def _used_before(case: Case, deaths: tuple[WorkerExit, ...], limit: int) -> str | None:
-    """Return what had used the memory before the tasks that ran at the end, if that is known."""
-    retained = retained_memory_of(case, deaths[-1])
-    if retained:
-        return (
-            f"{counted(retained.tasks, 'task')} retained {size(retained.kept)} or more"
-        )
-    early = startup_memory_of(case, deaths)
-    if early:
-        return (
-            f"a worker used {size(early.used)} of {size(limit)} before its first task"
-        )
-    return None
-
-
-def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:
+def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[ChainStep]:
     alone = len({death.address for death in deaths}) == 1
     for death in sorted(deaths, key=lambda each: each.at):
-        cause = case.cause_of(death)
-        who = f"worker {death.name}" if death.name and alone else "a worker"
-        did = _by_whom(death) or _ENDED.get(cause.slug) or _how_it_ended(death, cause)
-        yield Incident(
-            kind=cause.slug,
+        text, evidence = words_of_steps.of_death(case, death, alone=alone)
+        yield ChainStep(
             at=death.at,
-            text=f"{who} {did}",
+            text=text,
             subject=Subject(worker=death.address),
-            evidence=(
-                Evidence(
-                    text=f"{case.name_of(death.address)}: {cause.because}.",
-                    source="workers",
-                    at=death.at,
-                ),
-            ),
+            evidence=evidence,
         )
 
 
-def _by_whom(death: WorkerExit) -> str | None:
-    """Return what ended a worker, where neither Dask, its host nor the worker itself did."""
-    if death.frozen_for is not None and (death.stopper or death.was_stopped):
-        by = f" by {death.stopper}" if death.stopper else ""
-        return f"was stopped{by} (SIGSTOP), sent no heartbeats and was removed"
-    asked = signal_in(death.closing)
-    name = asked or death.signal
-    if death.sent_from is not None and name:
-        return f"was ended by {death.sender} ({name})"
-    if asked and asked != "SIGTERM":
-        return f"was stopped from outside ({asked})"
-    return None
+_OF_FACTS = {
+    KILLED_TASK: words_of_steps.of_killed_task,
+    NO_WORKERS: words_of_steps.of_no_workers,
+    STALL: words_of_steps.of_stall,
+    OUTCOME: words_of_steps.of_outcome,
+}
 
 
-def _how_it_ended(death: WorkerExit, cause: ExitCause) -> str:
-    module = missing_module(cause.because)
-    if module is not None:
-        return f"could not import '{short(module, 40)}' and closed"
-    if cause.slug == "environment-mismatch" and death.signal is None:
-        return "could not deserialize a message and closed"
-    if death.signal is not None:
-        return f"was ended by {death.signal}"
-    if death.exit_code is not None:
-        return f"exited with code {death.exit_code}"
-    return "exited"
-
-
-def _step(incident: Incident) -> ChainStep:
-    return ChainStep(
-        at=incident.at,
-        text=incident.text,
-        subject=incident.subject,
-        evidence=incident.evidence,
-    )
+def _step_of_fact(case: Case, fact: Incident) -> ChainStep:
+    text, evidence = _OF_FACTS[fact.kind](case)
+    return ChainStep(at=fact.at, text=text, subject=fact.subject, evidence=evidence)
 
 
 def _merged(steps: Sequence[ChainStep]) -> list[ChainStep]:
@@ -329,9 +211,9 @@ def _merged(steps: Sequence[ChainStep]) -> list[ChainStep]:
     merged = []
     for text, alike in groupby(steps, key=lambda each: each.text):
         first, *more = alike
-        times = f"{text}, {counted(len(more) + 1, 'time')}" if more else text
+        text = words_of_steps.times(text, len(more) + 1)  # noqa: PLW2901
         evidence = (*first.evidence, *(e for each in more for e in each.evidence))
-        merged.append(msgspec.structs.replace(first, text=times, evidence=evidence[:4]))
+        merged.append(msgspec.structs.replace(first, text=text, evidence=evidence[:4]))
     return merged
 
 

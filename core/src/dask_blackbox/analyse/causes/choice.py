@@ -173,11 +173,15 @@ def _once(found: list[Earlier]) -> list[Earlier]:
     """Return each message once, of what a logger and its handler wrote."""
     kept = list[Earlier]()
     for each in found[: 10 * SHOWN]:
-        text = each.message or each.text
-        if not any(text in (one.message or one.text) for one in kept):
-            kept = [one for one in kept if (one.message or one.text) not in text]
+        text = _said(each)
+        if not any(text in _said(one) for one in kept):
+            kept = [one for one in kept if _said(one) not in text]
             kept.append(each)
     return kept
+
+
+def _said(earlier: Earlier) -> str:
+    return earlier.message or earlier.words.text
 
 
 def _texts(case: Case, verdict: Finding) -> Iterator[str]:

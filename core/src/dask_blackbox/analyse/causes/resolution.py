@@ -18,8 +18,8 @@ from dask_blackbox.analyse.causes.kinds import OF_THE_DRIVER
 from dask_blackbox.analyse.causes.links import EXPLAINS, LINKS, Link
 from dask_blackbox.analyse.causes.telling import with_end
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
+from dask_blackbox.analyse.wording import words_of_verdict
 from dask_blackbox.finding import Confidence, Finding
-from dask_blackbox.formatting import short
 from dask_blackbox.guard import guard
 
 _SURE: tuple[Confidence, ...] = ("low", "medium", "high")
@@ -60,7 +60,7 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     known, late = _by_time(case, candidates)
     above = {id(each): _above(each, known) for each in known}
     roots = [each for each in known if not above[id(each)]]
-    too_late = [_rejected(each, "it happened after the outcome") for each in late]
+    too_late = [_rejected(each, words_of_verdict.LATE) for each in late]
     if not roots:
         return Resolution(rejected=tuple(too_late))
     root, *rivals = sorted(roots, key=_root_order)
@@ -88,7 +88,7 @@ def _by_time(
 
     These explain none of the others away.
     """
-    given = sorted(candidates, key=lambda each: (each.kind, each.text))
+    given = sorted(candidates, key=lambda each: each.kind)
     late = [each for each in given if _is_later(case, each)]
     known = [each for each in given if each not in late]
     # A run that failed has a verdict, whatever the clocks say.
@@ -116,10 +116,7 @@ def linked(cause: Incident, effect: Incident) -> Link | None:
     )
     if how is None or not (how.once and cause.again):
         return how
-    because = (
-        "this cause killed one worker after another and would have killed the next "
-        "one, too"
-    )
+    because = words_of_verdict.OF_EVERY_PROCESS
     return replace(how, survived=False, because=because)
 
 
@@ -139,7 +136,7 @@ def _comes_first(cause: Incident, effect: Incident) -> str | None:
     """Return why the second of two candidates is not the root if the first is known."""
     ranks = [_PRECEDENCES.index(each.precedence) for each in (cause, effect)]
     if ranks[0] != ranks[1] and "unknown" not in (cause.kind, effect.kind):
-        return "a more specific rule explains it" if ranks[0] > ranks[1] else None
+        return words_of_verdict.SPECIFIC if ranks[0] > ranks[1] else None
     how, back = linked(cause, effect), linked(effect, cause)
     if back is not None and back.survived:
         return back.because
@@ -173,14 +170,13 @@ def _lower(strength: Confidence) -> Confidence:
     return _SURE[max(_SURE.index(strength) - 1, 0)]
 
 
-def _root_order(incident: Incident) -> tuple[int, int, float, str, str]:
+def _root_order(incident: Incident) -> tuple[int, int, float, str]:
     """Return what roots are sorted by: their tie, their strength; then the earliest."""
     return (
         -_TIES.index(incident.tie),
         -_SURE.index(incident.strength),
-        incident.at if incident.at is not None else float("inf"),
+        incident.at if incident.at is not None else inf,
         incident.kind,
-        incident.text,
     )
 
 
@@ -190,14 +186,14 @@ def _rejected(incident: Incident, because: str, *, same: bool = False) -> Reject
 
 
 def _why_outweighed(rival: Incident, root: Incident, *, equal: bool) -> str:
-    named = f"'{short(root.text, 80)}'"
+    assert root.finding is not None  # noqa: S101 - candidates are what rules found
     if equal:
-        return f"{named} explains the failure equally well and began earlier"
+        return words_of_verdict.as_likely(root.finding)
     if rival.tie == root.tie:
-        return f"the evidence for {named} is stronger"
+        return words_of_verdict.weaker(root.finding)
     if root.tie == "is":
-        return f"the driver's exception is {named}"
-    return f"the driver waited for {named}"
+        return words_of_verdict.not_raised(root.finding)
+    return words_of_verdict.not_waited_for(root.finding)
 
 
 def _as_effect(

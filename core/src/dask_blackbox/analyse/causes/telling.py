@@ -9,9 +9,10 @@ import msgspec
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.earlier.incident import Earlier
 from dask_blackbox.analyse.exception_context import end_after_handled_errors
-from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice
 from dask_blackbox.analyse.signatures.python import NO_SPACE_LEFT, OPEN_FILES_EXHAUSTED
+from dask_blackbox.analyse.wording import words_of_verdict
 from dask_blackbox.finding import (
     ChainStep,
     Evidence,
@@ -19,7 +20,6 @@ from dask_blackbox.finding import (
     Subject,
     lowest_confidence,
 )
-from dask_blackbox.formatting import class_of, code_line, uncapitalised
 
 _EXHAUSTED_RULES = (
     (OPEN_FILES_EXHAUSTED, "too-many-open-files"),
@@ -34,14 +34,14 @@ def with_evidence(verdict: Finding, found: Sequence[Earlier]) -> Finding:
     if any(each.grade != "certain" for each in found):
         sure = lowest_confidence("medium", sure)
     evidence = (*verdict.evidence, *_evidence_of(found))
-    if any(each.account for each in found):  # the reason is shown first
+    if any(each.words.account for each in found):  # the reason is shown first
         evidence = (*_evidence_of(found), *verdict.evidence)
     return msgspec.structs.replace(verdict, confidence=sure, evidence=evidence)
 
 
 def _evidence_of(found: Sequence[Earlier]) -> tuple[Evidence, ...]:
     return tuple(
-        Evidence(text=each.text, source=each.source, at=each.at, see=each.see)
+        Evidence(text=each.words.text, source=each.source, at=each.at, see=each.see)
         for each in found
         if each.source
     )
@@ -61,19 +61,18 @@ def led_by(
     if earlier.grade == "given":
         return _given(earlier, verdict)
     rule, subject = _rule_and_subject(earlier, verdict)
-    verdict = with_evidence(verdict, shown)
-    if not earlier.headline:
-        return msgspec.structs.replace(
-            verdict,
-            cause=f"{verdict.cause} {earlier.text}",
-            remedy=f"{earlier.fix} {verdict.remedy}".lstrip(),
-        )
+    verdict, words = with_evidence(verdict, shown), earlier.words
+    cause = words_of_verdict.cause_after(words, verdict)
+    if not words.headline:
+        remedy = f"{words.fix} {verdict.remedy}".lstrip()
+        return msgspec.structs.replace(verdict, cause=cause, remedy=remedy)
+    remedy = words.fix or words_of_verdict.look_first(words, earlier.line, _end(case))
     return msgspec.structs.replace(
         verdict,
         rule=rule,
         subject=subject,
-        cause=_cause(earlier, verdict),
-        remedy=earlier.fix or _look_first(case, earlier),
+        cause=cause,
+        remedy=remedy,
         worker_memory=None,
         before=(_step(earlier, shown), *earlier.then, *verdict.before),
         retry_advice=earlier.advice.advice,
@@ -83,15 +82,16 @@ def led_by(
 
 def _given(earlier: Earlier, verdict: Finding) -> Finding:
     """Return a verdict with the reason that it already gives, or that an identity gives it."""
-    reason = _evidence_of([earlier]) if earlier.account else ()
+    words = earlier.words
+    reason = _evidence_of([earlier]) if words.account else ()
     own = Advice(verdict.retry_advice, verdict.retry_confidence)
     advice, sure = own if earlier.advice == UNKNOWN else earlier.advice
     return msgspec.structs.replace(
         verdict,
         rule=earlier.rule or verdict.rule,
-        title=earlier.effect or verdict.title,
-        cause=earlier.account or verdict.cause,
-        remedy=earlier.fix or verdict.remedy,
+        title=words.effect or verdict.title,
+        cause=words.account or verdict.cause,
+        remedy=words.fix or verdict.remedy,
         confidence=lowest_confidence(verdict.confidence, earlier.sure),
         retry_advice=advice,
         retry_confidence=sure,
@@ -101,16 +101,8 @@ def _given(earlier: Earlier, verdict: Finding) -> Finding:
 
 
 def _step(earlier: Earlier, shown: Sequence[Earlier]) -> ChainStep:
-    return ChainStep(at=earlier.at, text=earlier.headline, evidence=_evidence_of(shown))
-
-
-def _cause(earlier: Earlier, verdict: Finding) -> str:
-    if earlier.account:
-        return f"{earlier.account} {verdict.cause}"
-    because = earlier.because or (
-        "The job continued, and the later failure may be a consequence."
-    )
-    return f"{verdict.cause} Before that, {uncapitalised(earlier.text)}. {because}"
+    text, evidence = earlier.words.headline, _evidence_of(shown)
+    return ChainStep(at=earlier.at, text=text, evidence=evidence)
 
 
 def _rule_and_subject(earlier: Earlier, verdict: Finding) -> tuple[str, Subject]:
@@ -128,18 +120,12 @@ def _exhausted(message: str) -> str | None:
     return next((rule for said, rule in _EXHAUSTED_RULES if said.search(message)), None)
 
 
-def _look_first(case: Case, earlier: Earlier) -> str:
-    """Return the remedy: what would fix the consequence (a retry, say) does not help here."""
+def _end(case: Case) -> Frame | None:
+    """Return where what ended the run was raised."""
     failure, exception = case.blame.failure, case.exception
-    frame = None if failure is None else failure.frame
-    if failure is None and exception is not None:
-        frame = user_frame(exception.traceback)
-    at = f" at {earlier.line}" if earlier.line else ""
-    ended = f", at {code_line(frame)}," if frame is not None else ""
-    return (
-        f"Start with the earlier failure: {uncapitalised(earlier.headline)}{at}. What then ended the run{ended} is "
-        f"probably its consequence. {earlier.remedy}"
-    ).rstrip()
+    if failure is not None:
+        return failure.frame
+    return None if exception is None else user_frame(exception.traceback)
 
 
 def with_end(case: Case, verdict: Finding) -> Finding:
@@ -150,12 +136,9 @@ def with_end(case: Case, verdict: Finding) -> Finding:
     reason, end = case.outcome.reason, end_after_handled_errors(case)
     if reason is None:
         return verdict
-    place = code_line(reason, " at ", name_only=True)
-    name = class_of(reason.exception)
     return msgspec.structs.replace(
         verdict,
         ended=end,
-        cause=f"{verdict.cause} The driver handled {name}{place}, and its code shows that this "
-        f"led to its end: {end}.",
+        cause=words_of_verdict.cause_with_end(verdict, reason, end),
         confidence="low" if verdict.confidence == "low" else "medium",
     )

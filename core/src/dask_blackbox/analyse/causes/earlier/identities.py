@@ -15,20 +15,17 @@ from dask_blackbox.analyse.causes.earlier.incident import (
     Earlier,
     Grade,
     ended_with,
-    remedy_of_deaths,
     what_ended,
 )
-from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.facts.outcome import CLOCKS
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.rule import read_page
 from dask_blackbox.analyse.side_effects import removed_files, worker_of_folder
 from dask_blackbox.analyse.symptoms import is_absence, is_leftover, lacks_something
+from dask_blackbox.analyse.wording import words_of_identities
 from dask_blackbox.events import WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import ChainStep, Finding, Subject
-from dask_blackbox.formatting import capital, counted, quoted, quoted_key, short
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
 
@@ -53,7 +50,6 @@ def lost_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if failure is None or left is None:
         return
     again = _number_run_again(case, left)
-    ran = f"{counted(again, 'finished task')} ran again"
     deaths = [
         each
         for each in case.deaths
@@ -62,26 +58,19 @@ def lost_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
     held = {case.prefix_of(key) for death in deaths for key in death.executing}
     if failure.prefix in held and ended_with(case, is_leftover):
         return  # what a task of its kind had begun as its worker died
-    how = _ended(case, deaths)
     slug = case.cause_of(deaths[-1]).slug if deaths else "unknown"
-    same = f"{quoted_key(failure.key)} had finished before"
     yield Earlier(
         at=left.at,
-        text=f"{capital(case.name_of(left.subject))}, which held the results of finished "
-        f"tasks, had{how}; {ran}, and {same}",
-        message=f"{left.subject} left with {left.lost_computed} results",
+        words=words_of_identities.of_lost_result(
+            case, failure.key, left, deaths, again
+        ),
+        message=f"{left.subject}: {left.lost_computed} results",
         source="workers",
-        headline=f"A worker{how}",
         grade=_grade_of_rerun(case),
         root=failure,
         rule="" if slug == "unknown" else slug,
-        then=(ChainStep(at=left.at, text=ran),),
-        because="A task whose result is lost with its worker runs again, and finds what its "
-        "first execution had left.",
+        then=(ChainStep(at=left.at, text=words_of_identities.ran_again(again)),),
         advice=Advice("code", "medium"),
-        remedy="Make the task safe to run again, as Dask may run any task again: it should "
-        "not move or delete its input, write a file under another name and rename it, and "
-        "use `insert or ignore`. Or release its future as soon as its result is not needed.",
     )
 
 
@@ -90,15 +79,6 @@ def _grade_of_rerun(case: Case) -> Grade:
     if ended_with(case, is_leftover) or ended_with(case, is_absence):
         return "proved"
     return "possible" if ended_with(case, lacks_something) else "evidence"
-
-
-def _ended(case: Case, deaths: list[WorkerExit]) -> str:
-    """Return how a worker ended, after "a worker" or "had"."""
-    if not deaths:
-        return " left"
-    prefixes = dict.fromkeys(case.prefix_of(key) for key in deaths[-1].executing)
-    running = f" while running {quoted(prefixes)}" if prefixes else ""
-    return f" died{how_died(case, deaths)}{running}"
 
 
 def _loss_of_result(case: Case, failure: TaskFailure) -> WorkerRemoved | None:
@@ -147,27 +127,22 @@ def named_workers(case: Case, verdict: Finding) -> Iterator[Earlier]:
         return
     on_one_host = case.run.workers["host"].n_unique() == 1
     for death in case.deaths:
-        if death.address in addresses:
-            what = f"the address {death.address}"
-        elif on_one_host and death.pid in pids:
-            what = f"the process {death.pid}"
-        else:
+        by_address = death.address in addresses
+        if not by_address and not (on_one_host and death.pid in pids):
             continue
         cause = case.cause_of(death)
         page, _ = read_page(cause.slug)
         yield Earlier(
             at=death.at,
-            text=f"{capital(name_of(case, death))} had died{how_died(case, [death])} "
-            f"({cause.because})",
-            message=f"{death.address} died{how_died(case, [death])}",
+            words=words_of_identities.of_named_worker(
+                case, death, by_address=by_address
+            ),
+            message=f"{death.address} died {cause.died}",
             source="workers",
-            headline=f"A worker died{how_died(case, [death])}",
             grade="proved",
             subject=Subject(worker=death.address),
             rule="" if cause.slug == "unknown" else cause.slug,
-            because=f"The exception names {what}, which is that worker's.",
             advice=Advice(page.retry_advice, "medium"),
-            remedy=remedy_of_deaths(case, [death]),
         )
 
 
@@ -197,26 +172,17 @@ def emptied_folders(case: Case, verdict: Finding) -> Iterator[Earlier]:
         for each in (*case.run.of(WorkerRemoved), *case.run.of(WorkerClosing))
     ):
         return  # it removes its own directory as it closes
-    who = case.name_of(owner.subject)
     workers = {
         each.worker for each in case.failures if each.exception == failure.exception
     }
-    several = (
-        f", and {counted(len(workers), 'worker')} met it" if len(workers) > 1 else ""
-    )
     yield Earlier(
         at=failure.at - 0.001,
-        text=f"The files with spilled results had been deleted from the local directory of {who}, "
-        f"{short(folder, 160)}{several}",
-        message=f"deleted from {folder}",
+        words=words_of_identities.of_emptied_folder(
+            case.name_of(owner.subject), folder, len(workers)
+        ),
+        message=f"deleted: {folder}",
         source="events",
-        headline="Spilled results were deleted from the local directory of a worker",
         grade="proved",
         root=failure,
-        because="The path is in that worker's own local directory, the worker was still "
-        "running, and no code of the run is known to have deleted it.",
         advice=Advice("environment", "medium"),
-        remedy="Find what deletes old files there (`systemd-tmpfiles`, `tmpwatch`, a cleaning "
-        "job), and exclude the folder, or have workers use another one "
-        "(`--local-directory`, `temporary-directory`).",
     )

@@ -9,15 +9,14 @@ from typing import Any, Literal
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.explanations import message_text
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import lacked_a_program, root_of_chain
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
-from dask_blackbox.analyse.worker_memory import memory_need
+from dask_blackbox.analyse.wording import words_of_tasks
+from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.events import ProgramFailed
 from dask_blackbox.finding import ChainStep, Confidence, Subject
-from dask_blackbox.formatting import class_of, code_line, short, uncapitalised
+from dask_blackbox.formatting import class_of, code_line
 
 SURE = ("probable", "proved")
 """Grades of what may have led to any exception."""
@@ -51,11 +50,10 @@ class Earlier:
     Attributes:
         at: Epoch seconds.
         name: Name of the exception's class; empty: not known.
-        text: A sentence, without its end; with it where there is an `account`, or no headline.
+        words: What is said of it.
         message: What was raised or printed.
         source: Of the evidence; empty: it is none.
         see: The command that shows it.
-        headline: What it was, for a title; empty: no step, but it says more of the verdict.
         grade: How sure it is that it led to the verdict.
         advice: Whether a retry helps after it.
         line: Where the job's own code raised it (`etl.py:12`); empty: not known.
@@ -63,13 +61,7 @@ class Earlier:
             then the verdict is about that task.
         subject: What the verdict is about then, if that is no task.
         then: What it led to before the verdict.
-        because: A sentence on how it led there; empty: only that it came before is known.
         rule: The verdict's rule then; empty: that of a failed task, or as it was.
-        remedy: What helps against it; empty: nothing more than its line.
-        account: Sentences on how it led there, in the place of `text` and `because`; with the
-            grade `given`, those of the whole cause.
-        fix: What to do, in the place of a look at it and `remedy`.
-        effect: What the verdict is about then, in the place of its title.
         sure: How sure it is what it was, where the grade is `given`.
         prefix: Of the tasks that failed so.
         number: How many they were.
@@ -79,10 +71,9 @@ class Earlier:
 
     at: float
     name: str = ""
-    text: str
+    words: Words
     message: str
     source: str
-    headline: str = ""
     grade: Grade = "possible"
     advice: Advice = UNKNOWN
     line: str = ""
@@ -90,12 +81,7 @@ class Earlier:
     root: TaskFailure | None = None
     subject: Subject | None = None
     then: tuple[ChainStep, ...] = ()
-    because: str = ""
     rule: str = ""
-    remedy: str = ""
-    account: str = ""
-    fix: str = ""
-    effect: str = ""
     sure: Confidence = "high"
     prefix: str = ""
     number: int = 1
@@ -103,24 +89,22 @@ class Earlier:
     kind: str = ""
 
 
-def of_task(
-    failure: TaskFailure, raised: tuple[str, str] | None = None, **more: Any
-) -> Earlier:
+def of_task(failure: TaskFailure, **more: Any) -> Earlier:
     """Return the failure of a task.
 
     Args:
-        raised: Class and message to show, if these are not what arrived.
+        failure: What it raised.
         more: Other fields; with `root`, the verdict is about that task.
     """
-    name, message = raised or (class_of(failure.exception), failure.message)
+    named: dict[str, Any] = {
+        "name": class_of(failure.exception),
+        "message": failure.message,
+    }
     return Earlier(
         at=failure.at,
-        name=name,
-        message=message,
-        headline=f"{name} in '{short(failure.called, 40)}': {message_text(name, message)}",
         advice=advice_on_text(failure.exception, failure.message, failure.bases),
         line=code_line(failure.frame),
-        **more,
+        **(named | more),
     )
 
 
@@ -159,16 +143,6 @@ def ended_with(case: Case, test: Callable[[str, str], bool]) -> bool:
     return root is not None and test(*root)
 
 
-def remedy_of_deaths(case: Case, deaths: list[WorkerExit]) -> str:
-    """Return what helps against deaths: how much memory, or which rule says what to do."""
-    slug = case.cause_of(deaths[-1]).slug
-    if slug == "worker-memory-limit":
-        return memory_need(case, tuple(deaths)).advice()
-    if slug == "unknown":
-        return ""
-    return f"`dask blackbox rules {slug}` says what to do about such deaths."
-
-
 def handled_last(case: Case) -> TaskFailure | None:
     """Return the failed task whose error the driver had received last when it exited."""
     survived = case.outcome.survived
@@ -187,20 +161,13 @@ def joined_at(case: Case, worker: str | None) -> float:
     return float(joined) if isinstance(joined, int | float) else 0.0
 
 
-def how_received(case: Case, failure: TaskFailure) -> str:
-    if failure.key in case.unreceived:
-        return "no call of the driver received this exception"
-    return "the driver had received this exception and continued"
-
-
 def handled_failure(failure: TaskFailure, who: str, message: str) -> Earlier:
     """Return the failure of a task that the job handled, and what it said of it."""
-    name, text = failure.raised[:2]
     return of_task(
         failure,
-        (name, text),
-        text=f"A task of '{failure.prefix}' had failed with {name}: {short(text, 120)}; "
-        f"{uncapitalised(who)}: {short(message, 160)}",
+        name=failure.raised.name,
+        message=failure.raised.message,
+        words=words_of_tasks.of_handled_failure(failure, who, message),
         source="tasks",
         root=failure,
         prefix=failure.prefix,

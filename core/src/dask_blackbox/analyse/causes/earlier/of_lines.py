@@ -19,14 +19,14 @@ from dask_blackbox.analyse.driver_output import (
     NOISE,
     OF_DASK,
     own_lines,
-    without_log_prefix,
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.symptoms import is_wait
+from dask_blackbox.analyse.wording import words_of_lines
 from dask_blackbox.finding import Finding
-from dask_blackbox.formatting import class_of, code_line, short, short_with_paths
+from dask_blackbox.formatting import class_of, code_line
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import epoch
 
@@ -105,30 +105,25 @@ def printed_lines(case: Case, verdict: Finding) -> Iterator[Earlier]:
         # Workers share the standard error of their driver.
         by = [text for text in logged if role == "driver" and str(line).endswith(text)]
         of_driver = role == "driver" and not by
-        of_task = _task_or_worker(case, logged[by[0]] if by else key)
-        who = "The driver" if of_driver else of_task
+        of_task = words_of_lines.task_or_worker(case, logged[by[0]] if by else key)
+        who = words_of_lines.DRIVER if of_driver else of_task
         quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
-            yield handled_failure(quoted_failure, f"{who} had printed", message)
+            had_printed = words_of_lines.had_printed(who)
+            yield handled_failure(quoted_failure, had_printed, message)
             continue
         yield Earlier(
             at=at,
             name=name,
-            text=f"{who} had printed: {short(message, 160)}",
+            words=words_of_lines.of_printed_line(who, message),
             message=message,
             source="logs",
             # What the job calls information is no failure to it.
-            headline=f"{who} printed “{short_with_paths(without_log_prefix(message), 80)}”",
             grade="evidence" if _INFORMATION.match(message) else "possible",
             advice=_advice_on_line(message),
             rule="driver-exception" if waited and of_driver else "",
             of_task=not of_driver,
         )
-
-
-def _task_or_worker(case: Case, key: str | None) -> str:
-    """Return who printed or logged something, as the beginning of a sentence."""
-    return "A worker" if key is None else f"'{short(case.prefix_of(key), 40)}'"
 
 
 def _logged_by_workers(case: Case) -> dict[str, str | None]:
@@ -164,18 +159,18 @@ def logged_errors(case: Case, verdict: Finding) -> Iterator[Earlier]:
         message, name = _as_one_line(row["message"])
         who = row["logger"]
         if row["key"] is not None:
-            who = _task_or_worker(case, row["key"])
+            who = words_of_lines.task_or_worker(case, row["key"])
         quoted_failure = _quoted_by(message, texts_of_failures)
         if quoted_failure is not None:
-            yield handled_failure(quoted_failure, f"{who} had logged", message)
+            had_logged = words_of_lines.had_logged(who)
+            yield handled_failure(quoted_failure, had_logged, message)
             continue
         yield Earlier(
             at=row["at"],
             name=name,
-            text=f"{who} had logged: {short(message, 160)}",
+            words=words_of_lines.of_logged_line(who, message),
             message=message,
             source="logs",
-            headline=f"{who} logged “{short_with_paths(message, 80)}”",
             grade="possible" if bounded(errors).search(message) else "evidence",
             advice=_advice_on_line(message),
             line=code_line(user_frame(row["message"])),

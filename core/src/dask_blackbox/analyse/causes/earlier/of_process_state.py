@@ -10,12 +10,11 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.earlier.incident import Earlier
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.symptoms import is_wait
+from dask_blackbox.analyse.wording import words_of_state
 from dask_blackbox.events import ProcessChanged, StateChange
 from dask_blackbox.finding import Finding
-from dask_blackbox.formatting import exact_size
 from dask_blackbox.patterns import bounded
 
-_LIMIT_OF_BYTES = ("RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_STACK")
 _VARIABLE = "environment variable "
 
 
@@ -25,12 +24,10 @@ class _Effect(NamedTuple):
     Attributes:
         name: Pattern of the changes' names.
         follows: Takes class and message of an exception; says whether it may follow.
-        remedy: What to do about it.
     """
 
     name: str
     follows: Callable[[str, str], bool]
-    remedy: str
 
 
 def _matches(pattern: str) -> Callable[[str, str], bool]:
@@ -39,51 +36,24 @@ def _matches(pattern: str) -> Callable[[str, str], bool]:
 
 
 _EFFECTS = (
-    _Effect(
-        "default timeout of sockets",
-        is_wait,
-        "Look for `socket.setdefaulttimeout`: it applies to the whole process. Pass a "
-        "timeout to the call that needs one instead.",
-    ),
+    _Effect("default timeout of sockets", is_wait),
     _Effect(
         r"RLIMIT_(?:AS|DATA)",
         _matches(r"MemoryError|[Cc]annot allocate|[Uu]nable to allocate|bad_alloc"),
-        "Look for `resource.setrlimit` in code that runs on workers, and set the limit back "
-        "after the part that needs it.",
     ),
-    _Effect(
-        "RLIMIT_NOFILE",
-        _matches("[Tt]oo many open files"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "RLIMIT_FSIZE",
-        _matches("[Ff]ile too large"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
-    ),
+    _Effect("RLIMIT_NOFILE", _matches("[Tt]oo many open files")),
+    _Effect("RLIMIT_FSIZE", _matches("[Ff]ile too large")),
     _Effect(
         "RLIMIT_NPROC",
         _matches("can't start new thread|[Rr]esource temporarily unavailable"),
-        "Look for `resource.setrlimit` in code that runs on workers.",
     ),
-    _Effect(
-        "recursion limit",
-        _matches("RecursionError"),
-        "Look for `sys.setrecursionlimit` in code that runs on workers.",
-    ),
-    _Effect(
-        "warnings raised as errors",
-        _matches(r"^(?:\w+\.)*\w*Warning: "),
-        "Look for `warnings.simplefilter('error')` or `filterwarnings`: outside of "
-        "`warnings.catch_warnings()`, it applies to the whole process.",
-    ),
+    _Effect("recursion limit", _matches("RecursionError")),
+    _Effect("warnings raised as errors", _matches(r"^(?:\w+\.)*\w*Warning: ")),
     _Effect(
         "locale|time zone",
         _matches(
             r"could not convert string to float|does not match format|invalid literal"
         ),
-        "Look for `locale.setlocale`, `os.environ['TZ']` and `time.tzset` in code that runs "
-        "on workers.",
     ),
 )
 
@@ -94,47 +64,29 @@ def changes_of_state(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if failure is None:
         return
     name, message, _ = failure.raised
-    for change, remedy in _related(case, failure.key, name, message):
-        what = f"{change.name} in the worker's process"
-        before, now = (_readable(change, each) for each in (change.before, change.now))
-        headline = f"The {what} had been changed from {before} to {now}"
+    for change in _related(case, failure.key, name, message):
+        words = words_of_state.of_change(failure.key, change)
         yield Earlier(
             at=failure.at,
-            text=f"When '{failure.key}' failed, the {what} was {now}. When the worker "
-            f"started, it was {before}.",
-            message=headline,
+            words=words,
+            message=words.headline,
             source="workers",
-            headline=headline,
             grade="proved",
             advice=Advice("code", "medium"),
-            account=f"{headline}, by code that had run in that process before: it applies to "
-            "all tasks there.",
-            fix=remedy,
         )
 
 
-def _related(
-    case: Case, key: str, name: str, message: str
-) -> Iterator[tuple[StateChange, str]]:
-    """Yield the changes from which an exception may follow, with what to do about them."""
+def _related(case: Case, key: str, name: str, message: str) -> Iterator[StateChange]:
+    """Yield the changes from which an exception may follow."""
     reported = (each for each in case.run.of(ProcessChanged) if each.subject == key)
     for change in (change for each in reported for change in each.changes):
         if change.name.startswith(_VARIABLE):
             variable = re.escape(change.name.removeprefix(_VARIABLE))
             if bounded(rf"\b{variable}\b").search(message):
-                yield (
-                    change,
-                    f"Look for code on workers that changes {change.name[12:]}.",
-                )
+                yield change
             continue
         for effect in _EFFECTS:
             if bounded(effect.name).fullmatch(change.name) and effect.follows(
                 name, message
             ):
-                yield change, effect.remedy
-
-
-def _readable(change: StateChange, value: str) -> str:
-    if change.name in _LIMIT_OF_BYTES and value.isdigit():
-        return exact_size(int(value))
-    return value
+                yield change

@@ -15,33 +15,23 @@ from dask_blackbox.analyse.causes.earlier.incident import (
     ended_with,
     handled_failure,
     joined_at,
-    remedy_of_deaths,
 )
 from dask_blackbox.analyse.causes.kinds import RAISED
-from dask_blackbox.analyse.death_texts import how_died, name_of
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.exception_context import (
     setup_failed_before,
     thread_that_blocked_the_driver,
 )
-from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_at_end, user_frame
-from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
-    UNIQUE_KEYS,
-    brief_command,
     cancel_of_driver,
-    code_owner,
     death_timeout_of,
     failed_programs,
-    how_retired,
     is_related,
     program_exit_text,
-    sentence_on_reused,
-    why_cancelled,
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -53,6 +43,8 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORK_CANCELLED,
 )
 from dask_blackbox.analyse.symptoms import is_leftover, lacks_something
+from dask_blackbox.analyse.wording import words_of_lines, words_of_processes
+from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverAttached,
@@ -63,28 +55,12 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import (
-    capital,
     class_of,
     code_line,
-    counted,
     quoted,
-    short,
-    short_with_paths,
-    uncapitalised,
 )
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
-
-_SET_UP_AGAIN = (
-    "Data that exists only in a worker's process (set by `client.run`, in a global "
-    "variable or an attribute of the worker) is lost when the process is replaced: "
-    "create it in `setup` of a worker plugin (`client.register_plugin`), which runs in "
-    "each new process, or pass it to the tasks."
-)
-
-_NOT_RELEASED = (
-    "its task did not release what it held or finish what it had begun (a lock, a file)"
-)
 
 _OF_A_COMMAND = bounded(r"/(?:dask/cli|distributed/cli/\w+)\.py")
 
@@ -101,10 +77,9 @@ def failed_setups(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if unset is not None and ended_with(case, lacks_something):
         yield Earlier(
             at=unset.evidence.at or 0.0,
-            text=unset.sentence,
+            words=Words(text=unset.sentence, headline=unset.title),
             message=unset.title,
             source="logs",
-            headline=unset.title,
             grade="given",
             rule="worker-start-failed",
         )
@@ -116,27 +91,15 @@ def ended_threads(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if blocked is None or case.exception is not None:
         return
     thread, _ = blocked
-    frame, printed = user_frame(thread.traceback), case.output_evidence(thread)
-    at = f", at {frame}" if frame else ""
-    where = f"in {thread.place} of the driver"
-    look = code_line(frame) or "the traceback of that thread"
-    advice, certainty = advice_on_text(
-        thread.exception, thread.message, (), thread.traceback
-    )
+    printed = case.output_evidence(thread)
     yield Earlier(
         at=thread.at,
-        text=printed.text,
+        words=words_of_processes.of_ended_thread(verdict, thread, printed.text),
         message=thread.message,
         source=printed.source,
         see=printed.see,
-        headline=f"{thread.exception} {where}: {short_with_paths(thread.message, 80)}",
         grade="given",
-        advice=Advice(advice, certainty),
-        account=f"{capital(thread.place)} of the driver ended with "
-        f"{short(thread.text, 300)}{at}. Python only prints such an exception; "
-        f"{uncapitalised(verdict.cause)} Probably it waited for what that thread was to do.",
-        fix=f"Look at {look}. Store the exception and raise it again where the driver waits "
-        "(`concurrent.futures` does this for threads), and add a timeout to that wait.",
+        advice=advice_on_text(thread.exception, thread.message, (), thread.traceback),
     )
 
 
@@ -152,15 +115,12 @@ def reused_keys(case: Case, verdict: Finding) -> Iterator[Earlier]:
     keys = list(dict.fromkeys(each.key for each in reused))
     yield Earlier(
         at=reused[0].at,
-        text=f"The key {sentence_on_reused(reused[0])}",
+        words=words_of_processes.of_reused_key(keys, reused[0]),
         message=f"key-reused {keys[0]}",
         source="driver",
-        headline=f"Different tasks had the same key, {quoted(keys, most=1)}: Dask returned "
-        "the first result for both",
         advice=Advice("code", "high"),
         line=code_line(reused[0]),
         grade="probable",
-        remedy=UNIQUE_KEYS,
     )
 
 
@@ -179,23 +139,16 @@ def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
             continue  # a `dask worker` that did not start: what the verdict is about
         name, message = class_of(each.exception or ""), each.message or ""
         root = _task_that_raised(case, name, message)
-        where = f" in '{short(root.called, 40)}'" if root is not None else ""
-        line = code_line(each)
-        by_driver = each.pid in ignored
-        process = "a program of the driver" if by_driver else "an earlier process"
         yield Earlier(
             at=each.at,
             name=name,
-            text=(
-                f"Process {each.pid} of the command had ended with {name}: "
-                f"{short(message, 120)}{f' at {line}' if line else ''}, and the process that "
-                "started it had continued"
+            words=words_of_processes.of_earlier_process(
+                each, root, by_driver=each.pid in ignored
             ),
             message=message,
             source="driver",
-            headline=f"{name}{where}: {message_text(name, message)} in {process}",
             advice=advice_on_text(each.exception or "", message, each.bases),
-            line=line,
+            line=code_line(each),
             root=root,
         )
 
@@ -247,60 +200,33 @@ def deaths_before(case: Case, verdict: Finding) -> Iterator[Earlier]:
     )
     joined = joined_at(case, failure.worker)
     for death in case.deaths:
-        prefixes = dict.fromkeys(case.prefix_of(key) for key in death.executing)
-        met = meets and failure.prefix in prefixes
+        met = meets and failure.prefix in map(case.prefix_of, death.executing)
         lost = lacks and joined >= death.at and not len(own)
         # Of a task that was itself tried again, the verdict says so.
         if failure.key in death.executing or not (met or lost):
             continue
-        how, cause = how_died(case, [death]), case.cause_of(death)
-        running = f" while running {quoted(prefixes)}" if prefixes else ""
+        cause = case.cause_of(death)
         yield Earlier(
             at=death.at,
-            text=(
-                f"{capital(name_of(case, death))} had died{how}{running}; "
-                + (
-                    _NOT_RELEASED
-                    if met
-                    else "the data that only its process held was lost"
-                )
-            ),
-            message=f"{death.address} died{how}",
+            words=words_of_processes.of_death_before(case, death, met=met),
+            message=f"{death.address} died {cause.died}",
             source="workers",
-            headline=f"A worker died{how}{running}",
             root=failure,
             rule=cause.slug if cause.slug != "unknown" else "",
-            remedy=f"{remedy_of_deaths(case, [death])} {'' if met else _SET_UP_AGAIN}".strip(),
         )
 
 
 def lost_data(case: Case, verdict: Finding) -> Iterator[Earlier]:
     """Yield the loss of scattered data without which the driver's calls were cancelled."""
     if left := _first_loss(case):
-        lost = quoted(left.lost_scattered, most=3)
         deaths = [e for e in case.deaths if e.address == left.subject]
-        how = how_died(case, deaths) if deaths else f", {how_retired(case, left)}"
-        slug = case.cause_of(deaths[-1]).slug if deaths else "unknown"
-        fix = f" Also see `dask blackbox rules {slug}`." if slug != "unknown" else ""
         yield Earlier(
             at=left.at,
-            text=(
-                f"{capital(case.name_of(left.subject))}, which held the only copy of "
-                f"{lost}, had {'died' if deaths else 'left'}{how}; Dask cannot recompute "
-                "scattered data, and cancels tasks that need it"
-            ),
-            message=f"lost: {lost}",
+            words=words_of_processes.of_lost_data(case, left, deaths),
+            message=f"lost: {quoted(left.lost_scattered, most=3)}",
             source="workers",
-            headline=f"Data that could not be recomputed was lost with its worker{how}",
             rule="data-lost",
-            remedy=f"Load the data in a task instead of scattering it{_copies(case)}.{fix}",
         )
-
-
-def _copies(case: Case) -> str:
-    if not several_workers(case):
-        return ""
-    return ", or scatter it with `broadcast=True`, so that losing one worker does not matter"
 
 
 def _first_loss(case: Case) -> WorkerRemoved | None:
@@ -332,12 +258,9 @@ def restarts_of_workers(case: Case, verdict: Finding) -> Iterator[Earlier]:
         if restart.at <= joined and (stops < restart.at).any():
             yield Earlier(
                 at=restart.at,
-                text="The driver had restarted all workers (`client.restart`); the data that "
-                "only their processes held was lost",
+                words=words_of_processes.of_restart(),
                 message="client.restart",
                 source="events",
-                headline="The driver restarted all workers (`client.restart`)",
-                remedy=_SET_UP_AGAIN,
             )
 
 
@@ -352,18 +275,14 @@ def cancellations(case: Case, verdict: Finding) -> Iterator[Earlier]:
         if found is None or found["client"] not in own or not prefixes:
             continue
         at = row["at"].timestamp()
-        what = f"{counted(int(found['number']), 'task')} ({quoted(prefixes)})"
-        what += why_cancelled(cancel_of_driver(case, at))
         yield Earlier(
             at=at,
-            text=f"The driver's own client had cancelled {what}",
+            words=words_of_processes.of_cancellation(
+                int(found["number"]), prefixes, cancel_of_driver(case, at)
+            ),
             message=row["message"],
             source="logs",
-            headline=f"The job's own code cancelled {what}",
             rule="cancelled",
-            remedy="Find `future.cancel()` or `client.cancel(…)` in the job's own "
-            "code: a watchdog, a time limit, or cleanup after an error. A cancelled "
-            "future has no result.",
         )
 
 
@@ -381,19 +300,18 @@ def failed_functions(case: Case, verdict: Finding) -> Iterator[Earlier]:
         yield Earlier(
             at=row["at"].timestamp(),
             name=name,
-            text=f"{name}: {short(message, 120)} had been raised by "
-            f"'{found['function']}', which the driver had run on its workers "
-            "(`client.run`)",
+            words=words_of_processes.of_failed_function(
+                found["function"], name, message
+            ),
             message=message,
             source="logs",
-            headline=f"{name} in '{short(found['function'], 40)}' on a worker (`client.run`): "
-            f"{message_text(name, message)}",
             advice=advice_on_text(raised[0], message),
             line=code_line(user_frame(row["message"])),
         )
 
 
 def printed_exceptions(case: Case, verdict: Finding) -> Iterator[Earlier]:
+    """Yield what Python printed of exceptions, of driver, programs and commands."""
     of_tasks = {
         (class_of(f.exception), f.message.partition("\n")[0]): f for f in case.failures
     }
@@ -403,24 +321,16 @@ def printed_exceptions(case: Case, verdict: Finding) -> Iterator[Earlier]:
             continue
         failure = of_tasks.get((each.exception, each.message))
         if failure is not None and failure is not case.blame.failure:
-            yield handled_failure(failure, "The driver had printed", each.text)
+            had_printed = words_of_lines.had_printed(words_of_lines.DRIVER)
+            yield handled_failure(failure, had_printed, each.text)
             continue
         of_worker = _ended_a_worker(case, each)
-        where = (
-            f"{each.place} of the driver"
-            if each.place
-            else "a command that should have started a worker"
-            if of_worker
-            else "a program of the driver"
-        )
-        at = f", at {code_line(frame)}" if of_worker and frame else ""
         yield Earlier(
             at=each.at,
             name=each.exception,
-            text=f"{short(each.text, 160)} had been raised in {where}{at}",
+            words=words_of_processes.of_printed_exception(each, of_worker=of_worker),
             message=each.message,
             source="logs",
-            headline=f"{printed_error(each)} in {where}",
             advice=advice_on_text(each.exception, each.message),
             line=code_line(frame),
             rule="worker-start-failed" if of_worker else "",
@@ -430,12 +340,7 @@ def printed_exceptions(case: Case, verdict: Finding) -> Iterator[Earlier]:
 def _patience(program: ProgramFailed) -> str:
     """Return for how long a command of a worker waits for a scheduler, if it ends then."""
     given = death_timeout_of(program.command)
-    if given is None or not _WORKERS_COMMAND.search(program.command):
-        return ""
-    return (
-        f"; with `--death-timeout {given}`, a worker exits when no scheduler "
-        "has answered for that long"
-    )
+    return given if given and _WORKERS_COMMAND.search(program.command) else ""
 
 
 def _ended_a_worker(case: Case, printed: PrintedFailure) -> bool:
@@ -455,18 +360,12 @@ def programs_that_failed(case: Case, verdict: Finding) -> Iterator[Earlier]:
         of_workers = _WORKERS_COMMAND.search(each.command)
         if of_workers and (unreached or verdict.rule == "worker-start-failed"):
             continue  # that it exited is what the verdict is about
-        how = program_exit_text(each)
-        had = f"had {how.replace('was ended', 'been ended', 1)}"
-        owner = code_owner(case, each.subject)
-        name = f"Program “{short(brief_command(each.command), 60)}” of {owner} {how}"
         related = is_related(each, case.blame.failure)
         yield Program(
             program=each,
             at=each.at,
-            text=f"A program of {owner}, {short_with_paths(each.command, 160)}, {had}"
-            f"{_patience(each)}",
-            message=each.error or f"{each.command} {how}",
+            words=words_of_processes.of_program(case, each, _patience(each)),
+            message=each.error or f"{each.command} {program_exit_text(each)}",
             source="driver" if each.subject == "driver" else "tasks",
-            headline=name,
             grade="possible" if related else "evidence",
         )

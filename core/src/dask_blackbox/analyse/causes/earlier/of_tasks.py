@@ -16,15 +16,11 @@ from dask_blackbox.analyse.causes.earlier.incident import (
     Grade,
     ended_with,
     handled_last,
-    how_received,
     of_task,
-    remedy_of_deaths,
 )
 from dask_blackbox.analyse.causes.earlier.of_lines import ERROR_WORDS
-from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_output import last_output, own_lines
 from dask_blackbox.analyse.exception_context import ended_thread, errors_before
-from dask_blackbox.analyse.explanations import message_text
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.failures import TaskFailure
@@ -46,9 +42,10 @@ from dask_blackbox.analyse.symptoms import (
     is_wait,
     number_of_failures,
 )
+from dask_blackbox.analyse.wording import words_of_tasks
 from dask_blackbox.events import DriverRestart, DriverSkipped, GraphUpdated, TestFailed
 from dask_blackbox.finding import Finding
-from dask_blackbox.formatting import class_of, code_line, counted, quoted_key, short
+from dask_blackbox.formatting import class_of, code_line
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
 
@@ -78,8 +75,7 @@ def failed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
         grade, about = _grade_of(case, verdict, first, {number, len(failed)})
         yield of_task(
             first,
-            text=f"{counted(number, 'task')} of '{prefix}' had failed with "
-            f"{class_of(exception)}: {short(first.message, 120)}; {how_received(case, first)}",
+            words=words_of_tasks.of_failed_tasks(case, first, number),
             source="tasks",
             root=first if about else None,
             grade=grade,
@@ -169,21 +165,17 @@ def killed_tasks(case: Case, verdict: Finding) -> Iterator[Earlier]:
     deaths = [each for each in case.deaths if first.key in each.executing]
     if not deaths or not _may_miss(case, verdict, first, len(killed)):
         return
-    how, cause = how_died(case, deaths), case.cause_of(deaths[-1])
-    who = "A worker died" if len(deaths) == 1 else f"Workers died {len(deaths)} times"
-    headline = f"{who}{how} while running '{short(first.prefix, 40)}'"
+    slug = case.cause_of(deaths[-1]).slug
+    words = words_of_tasks.of_killed_task(case, first, deaths)
     yield Earlier(
         at=deaths[0].at,
-        text=f"{headline} ({cause.because}), with {quoted_key(first.key)}; the driver had "
-        f"received {class_of(first.exception)} and continued",
-        message=f"{first.key} {headline}",
+        words=words,
+        message=f"{first.key} {words.headline}",
         source="workers",
-        headline=headline,
-        advice=Advice(read_page(cause.slug)[0].retry_advice, "medium"),
+        advice=Advice(read_page(slug)[0].retry_advice, "medium"),
         root=first,
-        rule=cause.slug,
+        rule=slug,
         grade="probable",
-        remedy=remedy_of_deaths(case, deaths),
     )
 
 
@@ -352,11 +344,11 @@ def holding_attempts(case: Case, verdict: Finding) -> Iterator[Earlier]:
             yield Earlier(
                 at=at,
                 name=name,
-                text=f"An attempt of {quoted_key(key)} raised {name}: "
-                f"{short(message or '', 120)}. {held}",
+                words=words_of_tasks.of_holding_attempt(
+                    key, prefix, name, message or "", held
+                ),
                 message=message or "",
                 source="tasks",
-                headline=f"{name} in '{short(prefix, 40)}': {message_text(name, message or '')}",
                 advice=advice_on_text(exception, message or ""),
                 line=code_line(user_frame(trace or "")),
                 grade="probable",
@@ -364,6 +356,7 @@ def holding_attempts(case: Case, verdict: Finding) -> Iterator[Earlier]:
 
 
 def attempts_of(case: Case, failure: TaskFailure) -> Iterator[Earlier]:
+    """Yield what the first attempt of a task raised, if the last met or lacked what it did."""
     if not is_leftover(*failure.raised[:2]) and not removed_by_itself(case, failure):
         return
     for exception, message, at, traceback in errors_before(case, failure)[:1]:
@@ -371,10 +364,9 @@ def attempts_of(case: Case, failure: TaskFailure) -> Iterator[Earlier]:
         yield Earlier(
             at=at,
             name=name,
-            text=f"An earlier attempt of the task had raised {name}: {short(message, 120)}",
+            words=words_of_tasks.of_attempt(failure.called, name, message),
             message=message,
             source="tasks",
-            headline=f"{name} in '{short(failure.called, 40)}': {message_text(name, message)}",
             advice=advice_on_text(exception, message),
             line=code_line(user_frame(traceback)),
             root=failure,
@@ -398,19 +390,12 @@ def left_out_results(case: Case, verdict: Finding) -> Iterator[Earlier]:
         if not failed or failure in failed or all(each.killed for each in failed):
             continue
         first = min(failed, key=lambda each: each.at)
-        name = class_of(first.exception)
-        line = code_line(call, " at ", name_only=True)
         yield of_task(
             first,
-            text=f"{counted(call.skipped, 'task')} of {call.futures} had no result, since "
-            f"'{short(first.called, 40)}' had failed with {name}: {short(first.message, 120)}; the driver "
-            f'left out their results{line} (`errors="skip"`)',
+            words=words_of_tasks.of_left_out(first, call),
             source="driver",
             root=first,
             grade="probable",
-            remedy='`client.gather(…, errors="skip")` leaves out the results of '
-            "failed futures: compare the number of results with the number of futures, "
-            'or remove `errors="skip"`.',
         )
 
 

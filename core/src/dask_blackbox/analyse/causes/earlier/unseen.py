@@ -20,6 +20,8 @@ from dask_blackbox.analyse.explanations import (
 )
 from dask_blackbox.analyse.side_effects import files_of_task, one_file
 from dask_blackbox.analyse.symptoms import is_refusal, is_symptom, reported_symptom
+from dask_blackbox.analyse.wording import words_of_verdict
+from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import class_of, short
 from dask_blackbox.run_tables import FINISHED
@@ -35,34 +37,24 @@ def unseen_reasons(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if verdict.confidence != "high" or case.outcome.source == "test":
         return
     of_symptom = ended_with(case, is_symptom) or ended_with(case, is_refusal)
-    made_by = _what_made_it(case) if of_symptom else ""
-    if made_by:
-        text = f"The exception reports {_symptom(case)}, not why: {made_by}."
-        yield Earlier(at=0.0, text=text, message=text, source="")
+    if of_symptom and not _says_why(case):
+        for maker in _what_made_it(case):
+            symptom = reported_symptom(*(what_ended(case) or ("", "")))
+            text = words_of_verdict.unseen_reason(symptom, maker)
+            yield Earlier(at=0.0, words=Words(text=text), message=text, source="")
 
 
-def _symptom(case: Case) -> str:
-    """Return what the exception that ended the run reports."""
-    ended = what_ended(case)
-    return "what failed" if ended is None else reported_symptom(*ended)
-
-
-def _what_made_it(case: Case) -> str:
-    """Return which part of the run made what an exception is about; may be empty."""
+def _what_made_it(case: Case) -> Iterator[str | None]:
+    """Yield what the tasks are called that made what an exception is about; None: any."""
     failure, tasks = case.blame.failure, case.run.tasks
-    if _says_why(case):
-        return ""
     if failure is None:
-        if tasks.filter(FINISHED).is_empty() or not _has_lead(case):
-            return ""
-        return "the reason may be in the results or files of earlier tasks"
+        if not tasks.filter(FINISHED).is_empty() and _has_lead(case):
+            yield None
+        return
     own = tasks.filter(pl.col("key") == failure.key)["last_input"].drop_nulls()
-    if own.is_empty():
-        return ""
-    maker = short(case.prefix_of(str(own[0])), 40)
-    if not maker:
-        return ""  # what the driver gave it, at the line that the traceback shows
-    return f"the reason may be in '{maker}', which produced its input"
+    # What has no prefix, the driver gave it, at the line that the traceback shows.
+    if not own.is_empty() and (maker := short(case.prefix_of(str(own[0])), 40)):
+        yield maker
 
 
 def _has_lead(case: Case) -> bool:
