@@ -65,11 +65,28 @@ def test_topics_of_the_users_are_recorded_however_many(
     assert len(said_on(run, "from-a-task")) == 1
 
 
+def test_what_dask_logs_of_a_client_is_no_message_of_the_user(run: Run) -> None:
+    topics = {each["topic"] for each in details(run, "user-event")}
+
+    assert topics == {"from-the-driver", "from-a-task", "many", "heavy"}
+
+
 def test_a_heavy_message_is_cut_and_reports_it(run: Run) -> None:
     [message] = said_on(run, "heavy")
 
     assert len(message) < HEAVY / 5
     assert "cut" in message
+
+
+def test_a_graph_that_was_not_taken_is_recorded_with_what_it_was_to_make(
+    run: Run,
+) -> None:
+    graphs = [each for each in details(run, "graph-failed") if "keys" in each]
+
+    assert [(g["status"], g["keys"], g["wanted"]) for g in graphs] == [
+        ("error", ["refused"], 1),
+        ("cancelled", ["needs-it"], 1),
+    ]
 
 
 def test_fine_metrics_count_the_work_of_a_worker_that_died(run: Run) -> None:

@@ -6,6 +6,7 @@ The texts are those that Dask wrote when such runs were recorded on real cluster
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -698,6 +699,70 @@ def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
 
     assert found.title == "'x-1' was needed but had already been released"
     assert "'z-1' needs 'x-1'" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("of", "logged", "rule", "title"),
+    [
+        (
+            "x-1",
+            "Error during deserialization of the task graph. This frequently",
+            "graph-not-deserializable",
+            (
+                "The scheduler could not read the graph: ModuleNotFoundError: "
+                "No module named 'rates'"
+            ),
+        ),
+        (
+            "x-1",
+            "Cycle detected between the following keys:",
+            "data-lost",
+            "'x-1' was needed, but the scheduler had refused its graph",
+        ),
+        (
+            "of-another-graph-1",
+            "Error during deserialization of the task graph. This frequently",
+            "data-lost",
+            "'x-1' was needed but had already been released",
+        ),
+    ],
+)
+def test_what_a_refused_graph_was_to_make_was_not_released(
+    of: str, logged: str, rule: str, title: str
+) -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "z-1 cancelled for reason: lost dependencies.",
+    )
+    logs = partial(a_log_line, role="scheduler", source="scheduler")
+    unread = (
+        "Failed to deserialize <memory at 0x7f>\nTraceback (most recent call last):\n"
+        "ModuleNotFoundError: No module named 'rates'"
+    )
+    missing = [
+        logs(
+            "User asked for computation on lost data. "
+            f"Final key is {final} with missing dependency {key}",
+            level=20,
+            at=at,
+        )
+        for at, final, key in [(5, "y-1", "x-1"), (6, "z-1", "y-1")]
+    ]
+    found = the_verdict_on(
+        a_worker(),
+        a_graph(),
+        logs(unread, level=20, at=3.9),
+        an_event(
+            "graph-failed", "scheduler", at=4, status="error", keys=[of], wanted=1
+        ),
+        logs(logged, logger="distributed.scheduler", at=4.1),
+        *missing,
+        failed_with(error),
+    )
+
+    assert (found.rule, found.title, found.confidence) == (rule, title, "high")
+    assert found.subject.key == "x-1"
+    assert (logged in found.cause) == (title.endswith("refused its graph"))
 
 
 def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:

@@ -39,6 +39,17 @@ def failing() -> None:
     raise LookupError("within a span")
 
 
+class ClientOfALibrary(Client):
+    """Dask names it, and a topic of its own, after its class."""
+
+
+class Unreadable:
+    """Something that can be pickled, and not be read where it arrives."""
+
+    def __reduce__(self) -> tuple[type[int], tuple[str]]:
+        return int, ("no number",)
+
+
 def talkative() -> None:
     worker = get_worker()
     for n in range(TOPICS):
@@ -52,7 +63,7 @@ def main(store: str) -> None:
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
-        Client(cluster) as client,
+        ClientOfALibrary(cluster) as client,
         recording(client, store=store, job="spoken") as rec,
     ):
         with span("etl"):
@@ -63,6 +74,8 @@ def main(store: str) -> None:
         client.submit(later, 100).result()
         client.log_event("from-the-driver", {"step": 1})
         client.submit(talkative).result()
+        refused = client.submit(loaded, Unreadable(), key="refused")
+        client.submit(loaded, refused, key="needs-it").exception()
         victim = client.submit(busy, 3.0).result()
         # What a worker has done is with the scheduler once it has reported by a heartbeat.
         until(lambda: client.run_on_scheduler(facts_of_sketch, "busy"), "fine metrics")

@@ -70,12 +70,17 @@ class GraphFailed(Event, frozen=True, kw_only=True):
     Attributes:
         status: `error` or `cancelled`.
         scheduler: Address of that scheduler.
+        keys: Keys whose results the client asked for, 1,000 at most; only where the
+            subject is `scheduler`: Dask logs each of them under both.
+        wanted: How many these are.
     """
 
     kind: ClassVar[str] = "graph-failed"
 
     status: str | None = None
     scheduler: str | None = None
+    keys: tuple[str, ...] = ()
+    wanted: int = 0
 
 
 class ClientAdded(Event, frozen=True, kw_only=True):

@@ -309,6 +309,12 @@ LINKS: tuple[Link, ...] = (
         effects={"cancelled"},
         because="Dask cancels the futures that depend on what was lost",
     ),
+    Link(
+        causes={"graph-not-deserializable"},
+        effects={"data-lost"},
+        on="task",
+        because="the scheduler had refused the graph that was to make this data",
+    ),
     # What lies between a cause and the outcome.
     Link(
         causes=DEATHS,

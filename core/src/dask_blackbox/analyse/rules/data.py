@@ -12,16 +12,20 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.facts.missing_data import (
+    LOST,
+    PIECE,
+    MissingData,
+    RefusedGraph,
+    missing_data,
+)
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit, without_moment
 from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
 from dask_blackbox.analyse.signatures import lines_of
-from dask_blackbox.analyse.signatures.distributed import (
-    KEY_HAS_TWO_TASKS,
-    LOST_DATA_ASKED_FOR,
-)
+from dask_blackbox.analyse.signatures.distributed import KEY_HAS_TWO_TASKS
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.sketching.prefix_sketches import inputs_of, prefixes_of
 from dask_blackbox.events import (
@@ -53,21 +57,16 @@ from dask_blackbox.tables.schemas import Row
 
 # data-lost
 
-_PIECE = r"\(.+, \d+\)"
-
 
 @documented("data-lost")
 def DATA_LOST(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
-    match = case.search_exception(
-        rf"(?P<key>{_PIECE}|(?<!\S)\S+) cancelled for reason: "
-        r"(?:already forgotten|lost dependencies)"
-    )
+    match = case.search_exception(LOST)
     if not match:
         return
     losses = [death for death in case.deaths if death.lost_scattered]
-    key, missing = match["key"], _missing(case)
+    key, missing = match["key"], missing_data(case.run, match["key"])
     if losses:
         yield _lost_finding(case, key, losses)
     elif left := _removals_with_data(case, key, missing):
@@ -130,31 +129,14 @@ def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
     return f"Also fix the cause of the worker's death: `dask blackbox rules {slug}`."
 
 
-def _missing(case: Case) -> tuple[str, float] | None:
-    """Return the key that the scheduler says is gone, and when it said so.
-
-    What was refused because its own input was gone is missing later: the first one counts.
-    """
-    lines = lines_of(case.run, LOST_DATA_ASKED_FOR, by=["scheduler"])
-    needs: dict[str, tuple[str, float]] = {}
-    last = None
-    for row in lines.iter_rows(named=True):
-        if found := LOST_DATA_ASKED_FOR.search(row["message"]):
-            last = found["key"].strip("'"), row["at"].timestamp()
-            needs[found["final"].strip("'")] = last
-    while last is not None and last[0] in needs:
-        last = needs.pop(last[0])
-    return last
-
-
 def _removals_with_data(
-    case: Case, key: str, missing: tuple[str, float] | None
+    case: Case, key: str, missing: MissingData | None
 ) -> list[WorkerRemoved]:
     """Return the removals that lost scattered data although no worker died.
 
     Of a task that had never been computed, no result was lost: its own inputs were.
     """
-    gone, at = missing or (key, 0.0)
+    gone, at = (missing.key, missing.at) if missing else (key, 0.0)
     removed = [fact for fact in case.run.of(WorkerRemoved) if fact.lost_scattered]
     exact = [fact for fact in removed if {key, gone} & {*fact.lost_scattered}]
     computed = (case.run.tasks["key"] == gone).any()
@@ -196,10 +178,12 @@ def _closed_worker_finding(
     )
 
 
-def _released_finding(case: Case, key: str, missing: tuple[str, float]) -> Finding:
+def _released_finding(case: Case, key: str, missing: MissingData) -> Finding:
     """Return that the requested data was not there, although no worker died with it."""
-    gone, at = missing
-    if not _may_have_been_here(case, gone):
+    gone, at = missing.key, missing.at
+    if missing.refused is not None:
+        text = _refused(case, missing.refused)
+    elif not _may_have_been_here(case, gone):
         text = _never_computed(case, gone)
     elif (clusters := _other_cluster(case, gone)) is not None:
         text = _of_other_cluster(case, gone, *clusters)
@@ -232,6 +216,20 @@ class _Missing(NamedTuple):
     cause: str
     remedy: str
     sure: Confidence
+
+
+def _refused(case: Case, graph: RefusedGraph) -> _Missing:
+    """Return that the graph that was to make the requested data had been refused."""
+    reason = short(graph.reason, 300).rstrip(".")
+    why = f": {reason}" if reason else "; its reason is not recorded"
+    return _Missing(
+        "needed, but the scheduler had refused its graph",
+        "was never computed: the scheduler had refused the graph that was to make it"
+        f"{why}. Dask cancels what depends on it.{_requested_at(case)}",
+        "Find why the scheduler refused that graph: `future.exception()` of a future of it "
+        "returns its exception.",
+        "high",
+    )
 
 
 def _released(case: Case, gone: str, at: float) -> _Missing:
@@ -311,7 +309,7 @@ def _why_released(case: Case, at: float) -> str:
 
 def _may_have_been_here(case: Case, key: str) -> bool:
     """Return whether a key may have been on this cluster; of scattered data it is unknown."""
-    if not bounded(_PIECE).fullmatch(key):
+    if not bounded(PIECE).fullmatch(key):
         return True
     prefix = case.prefix_of(key)
     graphs = case.run.of(GraphUpdated)

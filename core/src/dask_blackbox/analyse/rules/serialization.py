@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, subject_of
 from dask_blackbox.analyse.explanations import error_text
+from dask_blackbox.analyse.facts.missing_data import LOST, missing_data
 from dask_blackbox.analyse.frames import (
     Frame,
     cause_of_last,
@@ -53,7 +55,7 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
-from dask_blackbox.run_tables import FINISHED
+from dask_blackbox.run_tables import FINISHED, epoch
 from dask_blackbox.tables.schemas import Row
 
 # graph-not-serializable
@@ -232,47 +234,93 @@ _OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "AttributeError")
 
 _ABSENT = "No such file or directory"
 
+_CANCELLED = "Dask cancelled what depends on it."
+
+_MOMENT = 0.5  # seconds in which Dask logs what a graph was refused for
+
 
 @documented("graph-not-deserializable")
 def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.exception is None:
+    exception = case.exception
+    if not case.failed or exception is None:
         return
-    if not case.search_exception(GRAPH_NOT_DESERIALIZED.pattern):
+    received = case.search_exception(GRAPH_NOT_DESERIALIZED.pattern)
+    missed = None if received else _missed_of_unread_graph(case)
+    if not received and missed is None:
         return
-    root, trace = root_of_chain(case.exception.traceback), case.exception.traceback
-    logged = lines_of(case.run, NOT_DESERIALIZED, by=["scheduler"])
-    if root is None and len(logged):  # the driver handled the exception
-        trace = str(logged["message"][-1])
-        root = raised_at_end(trace)
+    root, trace = _why_not_read(case, exception, missed)
     title, because, frame = "The scheduler could not read the graph", "", None
-    lacks = "something that the driver has, or has another version of it"  # what, is not known
     if root is not None:
         title += f": {error_text(*root, longest=160)}"
         because, frame = f": {class_of(root[0])}: {short(root[1], 160)}", _frame(trace)
-        if class_of(root[0]) == "ModuleNotFoundError":
-            lacks = "that module, which the driver has"
-    at = f", at {frame}" if frame else ""
-    if frame and frame.code:
-        at += f" ({as_code(short(frame.code, 100))})"
-    failed = case.run.of(GraphFailed)
+    key = missed.key if missed else None
+    then = f" That graph was to make {quoted_key(key)}; {_CANCELLED}" if key else ""
+    refused = (
+        [missed.at_refusal] if missed else [g.at for g in case.run.of(GraphFailed)]
+    )
     yield GRAPH_NOT_DESERIALIZABLE.found(
         title,
         cause="The driver sent a graph that the scheduler could not unpickle"
-        f"{because}{at}. The scheduler's environment lacks {lacks}.",
+        f"{because}{_read_at(frame)}. The scheduler's environment lacks "
+        f"{_lacking(root)}.{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high",
+        subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
         evidence=(
             *case.exception_evidence(),
             *(
-                Evidence(
-                    text="The scheduler refused a graph.",
-                    source="events",
-                    at=each.at,
-                )
-                for each in failed[-1:]
+                Evidence(text="The scheduler refused a graph.", source="events", at=at)
+                for at in refused[-1:]
             ),
         ),
     )
+
+
+def _read_at(frame: Frame | None) -> str:
+    if frame is None:
+        return ""
+    code = f" ({as_code(short(frame.code, 100))})" if frame.code else ""
+    return f", at {frame}{code}"
+
+
+def _lacking(root: tuple[str, str] | None) -> str:
+    if root is not None and class_of(root[0]) == "ModuleNotFoundError":
+        return "that module, which the driver has"
+    return "something that the driver has, or has another version of it"
+
+
+def _why_not_read(
+    case: Case, exception: DriverException, missed: _MissedOfGraph | None
+) -> tuple[tuple[str, str] | None, str]:
+    """Return class and message of what reading a graph raised, and its traceback."""
+    root = None if missed else root_of_chain(exception.traceback)
+    if root is not None:
+        return root, exception.traceback
+    # The driver handled the exception, or received none.
+    logged = lines_of(case.run, NOT_DESERIALIZED, by=["scheduler"])
+    if missed:
+        logged = logged.filter(epoch("at") <= missed.at_refusal + _MOMENT)
+    if logged.is_empty():
+        return None, exception.traceback
+    trace = str(logged["message"][-1])
+    return raised_at_end(trace), trace
+
+
+class _MissedOfGraph(NamedTuple):
+    """Data that a request lacked, and when the scheduler had refused the graph for it."""
+
+    key: str
+    at_refusal: float
+
+
+def _missed_of_unread_graph(case: Case) -> _MissedOfGraph | None:
+    """Return what the driver's request lacked, if a graph was to make it that was not read."""
+    lost = case.search_exception(LOST)
+    missed = missing_data(case.run, lost["key"]) if lost else None
+    if missed is None or missed.refused is None:
+        return None
+    unread = GRAPH_NOT_DESERIALIZED.search(missed.refused.reason)
+    return _MissedOfGraph(missed.key, missed.refused.at) if unread else None
 
 
 def _frame(traceback: str) -> Frame | None:

@@ -6,9 +6,16 @@ Hooks of plugins receive less: only these events show whether a worker was expec
 from __future__ import annotations
 
 import json
+import re
+import sys
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterator
 
+from ..executions import short_key
+
 if TYPE_CHECKING:
+    from types import FrameType
+
     from distributed import Scheduler
 
 
@@ -26,9 +33,15 @@ _DASK_TOPICS = frozenset(
         "worker-restart-memory",
     )
 )
+# A client is called after its class, which may be one of a library (`PrefectDaskClient-…`),
+# after its name, if it has one, and a UUID of the first version.
+_CLIENT = re.compile(
+    r"\w{1,100}-(?:.{1,100}-)?[0-9a-f]{8}-[0-9a-f]{4}-1[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
 _OURS = "dask-blackbox-"
 _LONGEST = 8_000
 _MOST_KEYS = 1_000
+_MOST_FRAMES = 20  # between a message of the scheduler and what reads it
 
 Reported = tuple[str, str, dict[str, object]]
 """Kind, subject and particulars of an event."""
@@ -38,8 +51,8 @@ def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
     """Yield the events of a message on one of Dask's topics."""
     if topic.startswith(_OURS):  # another recording's
         return
-    dasks = topic in _DASK_TOPICS or "://" in topic or topic.startswith("Client-")
-    if not dasks:
+    dasks = topic in _DASK_TOPICS or "://" in topic
+    if not (dasks or _CLIENT.fullmatch(topic)):
         yield "user-event", "", {"topic": topic, "message": _bounded(msg)}
     elif not isinstance(msg, dict):
         return
@@ -95,7 +108,23 @@ def _topic_events(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
             yield "worker-ttl", str(worker), {"ttl": msg.get("ttl")}
     elif action == "update-graph" and msg.get("status") in ("error", "cancelled"):
         client = str(msg.get("client", topic))
-        yield "graph-failed", client, {"status": msg["status"]}
+        # Dask logs it under the scheduler and under the client: keys may be many, so only once.
+        wanted = _wanted_of_graph() if topic == "scheduler" else {}
+        yield "graph-failed", client, {"status": msg["status"], **wanted}
+
+
+def _wanted_of_graph() -> dict[str, object]:
+    """Return what a client asked a graph for; no hook of plugins gets that of one that failed."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        keys = frame.f_locals.get("keys")
+        if frame.f_code.co_name == "update_graph" and isinstance(keys, (set, list)):
+            firsts = [short_key(str(key)) for key in islice(keys, _MOST_KEYS)]
+            return {"keys": firsts, "wanted": len(keys)}
+        frame = frame.f_back
+    return {}
 
 
 def _bounded(msg: object) -> object:
