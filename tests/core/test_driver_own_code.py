@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from dask_blackbox.capture.driver.driver import code_of, describe_exception
 from dask_blackbox.capture.own_modules import found_here
 from dask_blackbox.driver import own_code
 from dask_blackbox.driver.own_code import DriverCodeReporter, described
+from distributed import LocalCluster
 
 
 def test_a_file_beside_the_script_is_found_and_not_imported(
@@ -47,6 +49,16 @@ def test_the_module_is_looked_for_that_the_first_of_a_chain_misses() -> None:
 
     assert described(error)["found"]["module"] == "yaml"
     assert "found" not in described(KeyError("yaml"))
+
+
+def test_the_address_at_which_another_process_listens_is_reported() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(RuntimeError, match="Cluster failed to start") as raised:
+            LocalCluster(n_workers=0, scheduler_port=port, dashboard_address=":0")
+
+    error = raised.value
+    assert described(error)["found"] == {"address": f"127.0.0.1:{port}"}
 
 
 def test_an_exception_that_cannot_say_what_it_is_is_described_all_the_same() -> None:

@@ -833,6 +833,29 @@ def test_scattered_data_that_was_lost_comes_before_a_count_of_what_is_left(
 
 
 @pytest.mark.parametrize(
+    ("line", "named"), [("assert spread > 0, 'all equal'", True), ("1 / spread", False)]
+)
+def test_equal_calls_that_were_one_task_come_before_what_the_job_finds_of_their_results(
+    line: str, *, named: bool
+) -> None:
+    merged = [
+        an_event(
+            "calls-merged", "driver", at=5.0 + calls, key="draw-1", task="draw", pid=1,
+            draws=["gauss", "random"], calls=calls, file="/jobs/ants.py", line=19,
+        )
+        for calls in (1, 2, 4, 8)
+    ]  # fmt: skip
+    trace = f'Traceback:\n  File "/jobs/ants.py", line 22, in main\n    {line}\nE'
+    ended = an_exception("AssertionError", "all equal", traceback=trace)
+    found = the_verdict(a_run(WORKER, *merged, failed_with(ended, at=20)))
+
+    assert found.rule == "driver-exception"
+    assert ("'draw', which draws random numbers" in found.title) == named
+    assert ("8 more calls" in found.cause) == named
+    assert ("`pure=False`" in (found.remedy or "")) == named
+
+
+@pytest.mark.parametrize(
     ("line", "more", "first"),
     [
         ("first pass failed (TimeoutError), once more", [], False),

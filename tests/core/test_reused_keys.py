@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import traceback
 from collections.abc import Iterator
+from functools import partial
 from operator import add, mul
 from typing import Any
 
 import pandas as pd
 import pytest
 from conditions import until
+from dask_blackbox.capture.driver.merged_calls import MergedCalls
 from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.capture.driver.reused_keys import ReusedKeys
 from distributed import Client
@@ -23,6 +26,16 @@ Found = list[dict[str, object]]
 def client() -> Iterator[Client]:
     with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
         yield client
+
+
+@pytest.fixture
+def merged() -> Iterator[Found]:
+    """Return what is reported of equal calls while a test runs."""
+    taken: Found = []
+    patches = Patches()
+    ReusedKeys(taken.append, MergedCalls(taken.append)).watch(Client, patches)
+    yield taken
+    patches.restore()
 
 
 @pytest.fixture
@@ -100,6 +113,42 @@ def test_each_key_of_a_map_is_compared(client: Client, found: Found) -> None:
 
     assert client.gather(second) == client.gather(first) == [2, 3]
     assert [each["key"] for each in found] == ["b"]
+
+
+def drawn(day: int) -> float:
+    return random.gauss(day, 1)
+
+
+def looked_up(day: int) -> int:
+    return day
+
+
+@pytest.mark.parametrize(
+    ("function", "pure", "calls"),
+    [
+        (drawn, True, [1, 2]),
+        (partial(drawn), True, [1, 2]),
+        (drawn, False, []),
+        (looked_up, True, []),
+    ],
+)
+def test_equal_calls_of_what_draws_random_numbers_are_counted(
+    client: Client, merged: Found, function: Any, calls: list[int], *, pure: bool
+) -> None:
+    held = [client.submit(function, day, pure=pure) for day in (1, 1, 1, 2)]
+
+    assert [each["calls"] for each in merged] == calls
+    assert all(each["draws"] == ["gauss", "random"] for each in merged)
+    assert len(client.gather(held)) == 4
+
+
+def test_equal_arguments_of_one_map_are_counted_but_for_the_first(
+    client: Client, merged: Found
+) -> None:
+    held = client.map(drawn, [7, 7, 7, 8])
+
+    assert len(set(client.gather(held))) == 2
+    assert [each["calls"] for each in merged] == [2]
 
 
 def test_a_wrong_call_raises_what_it_raised_before(

@@ -101,24 +101,35 @@ def test_small_graphs_that_come_together_wait_for_each_other(
     assert ("scheduler-overloaded" in slugs(run)) is found
 
 
+def while_it_received(took: float, tasks: int) -> list[Piece]:
+    return [
+        an_event("graph-updated", "Client-1", at=2, tasks=tasks, edges=0),
+        an_event("scheduler-load", at=1, update_graph=0.0),
+        an_event("scheduler-load", at=29, update_graph=took),
+    ]
+
+
 @pytest.mark.parametrize(
     ("took", "asked", "fewer"),
     [(20.0, 24_000, True), (2.0, 24_000, False), (20.0, 600, False)],
 )
-def test_a_scheduler_that_receives_graphs_of_tiny_tasks_is_busy_with_nothing_else(
+def test_a_scheduler_that_receives_graphs_of_many_tasks_is_busy_with_nothing_else(
     took: float, asked: int, *, fewer: bool
 ) -> None:
-    found = the(
-        "scheduler-overloaded",
-        waited_for(
-            an_event("graph-updated", "Client-1", at=2, tasks=asked, edges=0),
-            an_event("scheduler-load", at=1, update_graph=0.0),
-            an_event("scheduler-load", at=29, update_graph=took),
-        ),
-    )
+    run = waited_for(*while_it_received(took, asked), seconds=0.05)
+    found = the("scheduler-overloaded", run)
 
     assert ("something else keeps it busy" not in found.cause) is fewer
     assert ("fuse or batch tasks" in found.remedy) is fewer
+
+
+@pytest.mark.parametrize(("took", "size"), [(20.0, True), (2.0, False)])
+def test_tiny_tasks_are_why_a_scheduler_is_busy_with_receiving_their_graphs(
+    took: float, *, size: bool
+) -> None:
+    found = slugs(waited_for(*while_it_received(took, 24_000)))
+
+    assert ("tiny-tasks" in found, "scheduler-overloaded" in found) == (size, not size)
 
 
 def test_what_each_worker_does_once_is_no_straggler() -> None:

@@ -1030,6 +1030,27 @@ def test_a_worker_that_its_nanny_gave_up_has_no_reason_but_the_timeout() -> None
     assert "`death_timeout`" in found.cause
 
 
+def test_the_port_that_another_process_has_is_named() -> None:
+    trace = (
+        f'Traceback:\n  File "{SITE}/tornado/netutil.py", line 162, in bind_sockets\n'
+        "    sock.bind(sockaddr)\nOSError: [Errno 98] Address already in use\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        f'Traceback:\n  File "{SITE}/distributed/deploy/spec.py", line 5, in _start\n'
+        "RuntimeError: Cluster failed to start: Scheduler failed to start."
+    )
+    error = an_exception(
+        "RuntimeError",
+        "Cluster failed to start: Scheduler failed to start.",
+        traceback=trace,
+        chain=("OSError",),
+    )
+    error = msgspec.structs.replace(error, found={"address": "127.0.0.1:8786"})
+    found = the_verdict_on(failed_with(error), recorded=False)
+
+    assert found.rule == "worker-start-failed"
+    assert "listens on the port of the scheduler (127.0.0.1:8786)." in found.cause
+
+
 def test_the_reason_of_a_nanny_on_a_shared_stderr_is_read_below_its_first_line() -> (
     None
 ):

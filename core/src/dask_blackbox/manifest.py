@@ -174,7 +174,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not. If Dask could
-            not name a task by its inputs: what pickle says of them (`refusal`).
+            not name a task by its inputs: what pickle says of them (`refusal`). If another
+            process listened at an address (`*`: all of the host): which (`address`).
         cleanup: Whether it was raised in a `finally:`, or by the end of a `with` that does not
             raise it on purpose, while another exception was on its way.
         related_errors: Ids of errors that the driver had handled and that led to it, as its code

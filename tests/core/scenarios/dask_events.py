@@ -63,7 +63,7 @@ def main(store: str) -> None:
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
-        ClientOfALibrary(cluster) as client,
+        ClientOfALibrary(cluster) as client,  # type: ignore[no-untyped-call]
         recording(client, store=store, job="spoken") as rec,
     ):
         with span("etl"):

@@ -167,12 +167,17 @@ def _of_names(message: str) -> str:
 _NO_PORT_LEFT = bounded(r"Could not start \w+ on host \S+ with port \[")
 
 
-def port_text(message: str, who: str) -> str:
-    """Return a sentence on a port that is in use, if a message says so; else nothing."""
+def port_text(message: str, who: str, address: str = "") -> str:
+    """Return a sentence on a port that is in use, if a message says so; else nothing.
+
+    Args:
+        address: Which it is; empty: not known.
+    """
     if _NO_PORT_LEFT.search(message):
         return f" Other processes listen on all these ports: the {who} needs one of its own."
     in_use = "in use" in message
-    return f" Another process listens on the port of the {who}." if in_use else ""
+    at = f" ({address})" if address else ""
+    return f" Another process listens on the port of the {who}{at}." if in_use else ""
 
 
 def started_for_another(case: Case) -> tuple[str, int] | None:

@@ -9,6 +9,7 @@ script.  The driver looks it up when a module that a worker lacks has ended the 
 
 from __future__ import annotations
 
+import errno
 import threading
 import traceback
 from collections.abc import Callable
@@ -77,6 +78,7 @@ class DriverCodeReporter:
 
 
 _LONGEST_REFUSAL = 500
+_MOST_CHAINED = 20
 
 
 def described(error: BaseException, *, stopped: bool = False) -> dict[str, Any]:
@@ -99,7 +101,28 @@ def described(error: BaseException, *, stopped: bool = False) -> dict[str, Any]:
             fields["found"] = found
         elif (refusal := _refusal_of_pickle(error)) is not None:
             fields["found"] = {"refusal": refusal}
+        elif (taken := _address_in_use(error)) is not None:
+            fields["found"] = {"address": taken}
     return fields
+
+
+def _address_in_use(error: BaseException) -> str | None:
+    """Return the address at which another process listened already, or None.
+
+    Neither the system nor Dask names its port.
+    """
+    each: BaseException | None = error
+    for _ in range(_MOST_CHAINED):
+        if each is None:
+            break
+        if isinstance(each, OSError) and each.errno == errno.EADDRINUSE:
+            frames = [frame for frame, _ in traceback.walk_tb(each.__traceback__)]
+            for given in (frame.f_locals for frame in reversed(frames)):
+                port = given.get("port")
+                if isinstance(port, int) and port > 0:
+                    return f"{given.get('address') or '*'}:{port}"
+        each = each.__cause__ or each.__context__
+    return None
 
 
 def _refusal_of_pickle(error: BaseException) -> str | None:

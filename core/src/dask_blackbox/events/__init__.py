@@ -17,6 +17,7 @@ from dask_blackbox.events.base import (
     Unrecognised,
 )
 from dask_blackbox.events.driver import (
+    CallsMerged,
     ClientConnecting,
     ClusterKind,
     ClusterOrphaned,
@@ -170,6 +171,7 @@ __all__ = [
     "BundleAnnounced",
     "BundleLost",
     "BundleStored",
+    "CallsMerged",
     "CaptureFailed",
     "ClientAdded",
     "ClientConnecting",

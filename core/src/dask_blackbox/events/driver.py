@@ -261,6 +261,36 @@ class KeyReused(Event, frozen=True, kw_only=True):
     function: str | None = None
 
 
+class CallsMerged(Event, frozen=True, kw_only=True):
+    """The driver called a function that draws random numbers again with equal arguments.
+
+    `Client.submit` and `Client.map` make equal calls one task while its future is held, unless
+    they are given `pure=False`.  Of a function, the first, second, fourth, … such call is
+    reported.
+
+    Attributes:
+        pid: Process id of the driver.
+        key: The key of the task.
+        task: Name of the function.
+        draws: The names in it that show that it draws random numbers.
+        calls: How many calls of it were no tasks of their own so far.
+        file: File of the user's line that called it.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "calls-merged"
+
+    pid: int | None = None
+    key: str = ""
+    task: str = ""
+    draws: tuple[str, ...] = ()
+    calls: int = 0
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
 class DriverWarning(Event, frozen=True, kw_only=True):
     """Python's `warnings` showed a warning in the driver.
 

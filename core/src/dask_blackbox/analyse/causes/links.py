@@ -36,6 +36,7 @@ from dask_blackbox.analyse.causes.earlier.of_processes import (
     failed_functions,
     failed_setups,
     lost_data,
+    merged_calls,
     printed_exceptions,
     programs_that_failed,
     restarts_of_workers,
@@ -375,6 +376,7 @@ LINKS: tuple[Link, ...] = (
     _before("asked-worker-departure", departures_of_asked_workers, effects=UNPLACED),
     _before("asked-worker-start", failed_starts_of_asked_workers, effects=UNPLACED),
     _before("reused-key", reused_keys),
+    _before("merged-calls", merged_calls, effects={"driver-exception"}),
     _before("killed-task", killed_tasks),
     # Identities; before other verdicts, they are no more than evidence.
     _before("lost-result", lost_results, effects=RAISED),

@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rules.performance_work import cost_of_tiny_tasks
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     EVENT_LOOP_UNRESPONSIVE,
@@ -86,6 +87,8 @@ def SCHEDULER_OVERLOADED(case: Case) -> Iterator[Finding]:
     tiny = computed < threshold(case, "tiny") * max(found.number, 1)
     if tiny and not slow and not found.graphs:
         return  # that is why, and `tiny-tasks` reports it
+    if tiny and _receives(case, found) and cost_of_tiny_tasks(case):
+        return  # the same: to receive them took no longer than so many tasks take
     threads = max(1, round(loads.threads.highest))
     yield SCHEDULER_OVERLOADED.found(
         f"The scheduler was the bottleneck: {duration(found.cost)} of core time was "

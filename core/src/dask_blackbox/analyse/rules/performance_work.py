@@ -35,18 +35,10 @@ def TINY_TASKS(case: Case) -> Iterator[Finding]:
     loads = case.loads
     tiny = TINY_TASKS.threshold(case, "seconds_a_task")
     number = int(loads.total("number"))
-    if number < TINY_TASKS.threshold(case, "tasks"):
+    cost = cost_of_tiny_tasks(case)
+    if not cost:
         return
-    crowded = pl.col("compute") < tiny * pl.col("number")
-    cost = loads.total("overhead", crowded)
-    others = TINY_TASKS.threshold(case, "others")
-    if any(host.others > others for host in case.task_activity.hosts):
-        # Threads waited for a core then, too, and so did the scheduler.
-        number_then = loads.total("number", crowded)
-        cost = min(cost, _ASSIGNED * number_then * loads.threads.highest)
     share = loads.share(cost)
-    if not case.worth_reporting(cost, share, TINY_TASKS.threshold(case, "share")):
-        return
     by_prefix = (
         computed_by_prefix(loads)
         .filter(pl.col("compute") < tiny * pl.col("number"))
@@ -82,6 +74,22 @@ def TINY_TASKS(case: Case) -> Iterator[Finding]:
         cost=Cost(amount=cost, share=share),
         evidence=evidence_of_prefixes(by_prefix),
     )
+
+
+def cost_of_tiny_tasks(case: Case) -> float:
+    """Return the core-seconds that idled because tasks are tiny; 0: not worth reporting."""
+    loads, threshold = case.loads, TINY_TASKS.threshold
+    if int(loads.total("number")) < threshold(case, "tasks"):
+        return 0.0
+    crowded = pl.col("compute") < threshold(case, "seconds_a_task") * pl.col("number")
+    cost = loads.total("overhead", crowded)
+    others = threshold(case, "others")
+    if any(host.others > others for host in case.task_activity.hosts):
+        # Threads waited for a core then, too, and so did the scheduler.
+        number_then = loads.total("number", crowded)
+        cost = min(cost, _ASSIGNED * number_then * loads.threads.highest)
+    worth = case.worth_reporting(cost, loads.share(cost), threshold(case, "share"))
+    return cost if worth else 0.0
 
 
 def _many(case: Case) -> bool:

@@ -547,7 +547,8 @@ def _cause(
             "Its nanny waited until the timeout (`death_timeout`), and the process "
             "reported no error"
         )
-    if root is not None and (port := port_text(root[1], who)):
+    taken = case.exception.found.get("address", "") if case.exception else ""
+    if root is not None and (port := port_text(root[1], who, taken)):
         sentences.append(port.strip(" ."))
     if preload := _preload(case, lines):
         sentences.append(f"A preload raised this error, at {preload}")

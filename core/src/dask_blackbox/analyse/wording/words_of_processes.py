@@ -24,6 +24,7 @@ from dask_blackbox.analyse.side_effects import (
 from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.analyse.wording.words_of_tasks import remedy_of_deaths
 from dask_blackbox.events import (
+    CallsMerged,
     DriverCancel,
     DriverRaised,
     KeyReused,
@@ -37,6 +38,7 @@ from dask_blackbox.formatting import (
     code_line,
     counted,
     quoted,
+    quoted_key,
     short,
     short_with_paths,
     uncapitalised,
@@ -84,6 +86,19 @@ def of_reused_key(keys: Sequence[str], first: KeyReused) -> Words:
         headline=f"Different tasks had the same key, {quoted(keys, most=1)}: Dask returned "
         "the first result for both",
         remedy=UNIQUE_KEYS,
+    )
+
+
+def of_merged_calls(merged: CallsMerged) -> Words:
+    of = f"{quoted_key(merged.task)}, which uses {quoted(merged.draws)}"
+    return Words(
+        text=f"At least {counted(merged.calls, 'more call')} of {of}, with equal arguments"
+        f"{code_line(merged, ' at ')} were no tasks of their own: Dask takes a function as pure, "
+        "makes equal calls one task, and returns one result for all",
+        headline=f"Equal calls of {quoted_key(merged.task)}, which draws random numbers, were one "
+        "task",
+        remedy="Pass `pure=False` to `client.submit` and `client.map` where each call is to "
+        "draw new numbers, or give each call a seed of its own.",
     )
 
 

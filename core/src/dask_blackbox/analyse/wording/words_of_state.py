@@ -8,13 +8,23 @@ from dask_blackbox.formatting import exact_size
 
 _LIMIT_OF_BYTES = ("RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_STACK")
 _OF_PROCESS = "it applies to the whole process."
-_SET_LIMIT = "Look for `resource.setrlimit` in code that runs on workers"
+# A limit that is met has two sides: its height, and what is needed at once.
+_SET_LIMIT = (
+    "Look for `resource.setrlimit` in code that runs on workers, and leave it out, or lower only "
+    "the soft limit, around the part that needs it"
+)
+_LESS_MEMORY = "let each task need less memory at once (smaller pieces)"
 _REMEDIES = {
     "default timeout of sockets": f"Look for `socket.setdefaulttimeout`: {_OF_PROCESS} Pass a "
     "timeout to the call that needs one instead.",
-    "RLIMIT_AS": f"{_SET_LIMIT}, and set the limit back after the part that needs it.",
-    "RLIMIT_DATA": f"{_SET_LIMIT}, and set the limit back after the part that needs it.",
-    "recursion limit": "Look for `sys.setrecursionlimit` in code that runs on workers.",
+    "RLIMIT_AS": f"{_SET_LIMIT}, or {_LESS_MEMORY}.",
+    "RLIMIT_DATA": f"{_SET_LIMIT}, or {_LESS_MEMORY}.",
+    "RLIMIT_NOFILE": f"{_SET_LIMIT}, or close each file as soon as it has been read "
+    "(`with open(…)`), so that fewer are open at once.",
+    "RLIMIT_FSIZE": f"{_SET_LIMIT}, or write several smaller files.",
+    "RLIMIT_NPROC": f"{_SET_LIMIT}, or start fewer threads and processes at once.",
+    "recursion limit": "Look for `sys.setrecursionlimit` in code that runs on workers, and set "
+    "it back after the part that needs it; or write the recursion as a loop.",
     "warnings raised as errors": "Look for `warnings.simplefilter('error')` or "
     f"`filterwarnings`: outside of `warnings.catch_warnings()`, {_OF_PROCESS}",
     "locale": "Look for `locale.setlocale`, `os.environ['TZ']` and `time.tzset` in code that "

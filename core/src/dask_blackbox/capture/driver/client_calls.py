@@ -39,6 +39,7 @@ from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
 from .handled_errors import forget, received_below, remember
+from .merged_calls import MergedCalls
 from .ordered_ends import OrderedEnds, scheduler_that_ends
 from .patches import Patches
 from .reused_keys import ReusedKeys
@@ -530,7 +531,9 @@ def _install() -> None:
     _patches.replace(
         Client, "_reconnect", Client._reconnect, _watched_reconnect(Client._reconnect)
     )
-    ReusedKeys(lambda found: _note("key-reused", found)).watch(Client, _patches)
+    merged = MergedCalls(lambda found: _note("calls-merged", found))
+    reused = ReusedKeys(lambda found: _note("key-reused", found), merged)
+    reused.watch(Client, _patches)
     OrderedEnds(_note).watch(_patches)
 
 

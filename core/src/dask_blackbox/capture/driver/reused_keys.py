@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import remove_own_frame
 from ..user_frames import innermost_user_frame, place_of
+from .merged_calls import MergedCalls
 from .patches import Patches
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ class ReusedKeys:
 
     Args:
         note: Is called for each key that was given to a different task.
+        merged: Is asked about each call that was given no key.
     """
 
-    def __init__(self, note: Note) -> None:
-        self._note = note
+    def __init__(self, note: Note, merged: MergedCalls | None = None) -> None:
+        self._note, self._merged = note, merged
         self._tasks: OrderedDict[tuple[Hashable, Hashable], int] = OrderedDict()
         self._clients: dict[Hashable, weakref.WeakSet[Client]] = {}
 
@@ -68,10 +70,16 @@ class ReusedKeys:
             if kwargs.get("key") is not None and args:
                 self._compare(self_, tasks_of(args, kwargs))
             try:
-                return inner(self_, *args, **kwargs)
+                given = inner(self_, *args, **kwargs)
             except BaseException as error:
                 remove_own_frame(error)
                 raise
+            if kwargs.get("key") is None and args and self._merged is not None:
+                try:
+                    self._merged.called(self_, args[0], given)
+                except Exception:  # of an unusual client or function
+                    pass
+            return given
 
         return call
 

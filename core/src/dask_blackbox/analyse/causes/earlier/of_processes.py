@@ -24,7 +24,11 @@ from dask_blackbox.analyse.exception_context import (
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import raised_at_end, user_frame
+from dask_blackbox.analyse.frames import (
+    raised_at_end,
+    raised_by_a_check,
+    user_frame,
+)
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.side_effects import (
     cancel_of_driver,
@@ -46,6 +50,7 @@ from dask_blackbox.analyse.symptoms import is_leftover, lacks_something
 from dask_blackbox.analyse.wording import words_of_lines, words_of_processes
 from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.events import (
+    CallsMerged,
     ClusterRestarted,
     DriverAttached,
     DriverRaised,
@@ -122,6 +127,24 @@ def reused_keys(case: Case, verdict: Finding) -> Iterator[Earlier]:
         line=code_line(reused[0]),
         grade="probable",
     )
+
+
+def merged_calls(case: Case, verdict: Finding) -> Iterator[Earlier]:
+    """Yield equal calls of a function that draws random numbers, before the job checked results."""
+    exception = case.exception
+    if exception is None or not raised_by_a_check(exception.traceback):
+        return
+    last = {each.task: each for each in case.run.of(CallsMerged)}
+    for each in last.values():
+        yield Earlier(
+            at=each.at,
+            words=words_of_processes.of_merged_calls(each),
+            message=f"calls-merged {each.task}",
+            source="driver",
+            advice=Advice("code", "high"),
+            line=code_line(each),
+            grade="probable",
+        )
 
 
 def earlier_processes(case: Case, verdict: Finding) -> Iterator[Earlier]:
