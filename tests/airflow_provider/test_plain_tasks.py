@@ -544,6 +544,42 @@ def test_own_operators_and_sensors_are_recorded(airflow: Any, store: Path) -> No
         assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_dask_of_a_task_in_another_python_is_recorded(
+    airflow: Any, store: Path, fails: Any
+) -> None:
+    ran = airflow.run(
+        f"""
+        import sys
+
+        from airflow.sdk import task
+
+        with DAG("elsewhere"):
+            @task.external_python(python=sys.executable, expect_airflow=False)
+            def work(fails):
+                from distributed import Client
+
+                with Client(
+                    n_workers=1, processes=False, dashboard_address=":0"
+                ) as client:
+                    got = client.submit(len, "abc").result()
+                    if fails:
+                        raise LookupError("no such day")
+                    return got
+
+            work({fails})
+        """,
+        "elsewhere",
+    )
+
+    assert ran.state == ("failed" if fails else "success")
+    card = _card(store, "elsewhere.work", ran.run_id)
+    assert card["numbers"]["tasks"] == 1
+    if fails:
+        assert card["verdict"]["rule"] == "driver-exception"
+        assert "no such day" in card["headline"]
+
+
 @pytest.mark.parametrize(
     ("only", "never", "recorded"),
     [

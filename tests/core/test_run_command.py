@@ -46,6 +46,7 @@ ENDS = {
     "no_client": (0, "bytes \udcff that are no text\n", "succeeded", None),
     "children": (0, "child 18\nchild 18\n", "succeeded", None),
     "before_any_client": (1, "", "failed", "driver-exception"),
+    "under_another_hook": (1, "", "failed", "driver-exception"),
     "before_its_child": (1, "", "failed", "driver-exception"),
     "exit_5": (5, "sum 380\n", "failed", "driver-exception"),
     "give_up": (1, "sum 380\n", "failed", "driver-exception"),
@@ -233,6 +234,7 @@ def test_the_card_is_printed_beside_the_output(
     ("how", "exception", "line"),
     [
         ("before_any_client", "FileNotFoundError", "before any client"),
+        ("under_another_hook", "LookupError", "under another hook"),
         ("fail", "KeyError", "'after the work'"),
         pytest.param(
             "give_up",

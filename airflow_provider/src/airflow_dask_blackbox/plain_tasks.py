@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from subprocess import CalledProcessError
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -64,7 +66,12 @@ def watch(ti: object) -> None:
         return
     if not TaskSelection.configured().takes(task):
         return
-    recorded = _recorded_command if _is_command(task) else _recorded_callable
+    if _is_command(task):
+        recorded = _recorded_command
+    elif _is_of_another_python(task):
+        recorded = _recorded_elsewhere
+    else:
+        recorded = _recorded_callable
     task.execute = recorded(task, task.execute)
 
 
@@ -95,6 +102,12 @@ def _code_of(task: object) -> Callable[..., object] | None:
 
 def _is_command(task: object) -> bool:
     return hasattr(task, "bash_command") and hasattr(task, "get_env")
+
+
+def _is_of_another_python(task: object) -> bool:
+    """Return whether a task's callable runs in a process of another Python environment."""
+    names = ("python_callable", "inherit_env", "env_vars")
+    return all(hasattr(task, name) for name in names)
 
 
 def _recorded_callable(
@@ -320,6 +333,38 @@ class _CommandOutput:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
+
+
+def _recorded_elsewhere(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+    """Have what a `@task.virtualenv` or `@task.external_python` does with Dask recorded."""
+
+    @functools.wraps(execute)
+    def observed(context: Mapping[str, Any]) -> Any:
+        with ExitStack() as stack:
+            with guard("recording the Dask clients of this task's Python"):
+                command = [_python_of(task), task.python_callable.__name__]
+                recorded = recording_of(task, context, command=command)
+                recorded.exit_code, recorded.output = _exit_code, tuple
+                stack.callback(recorded.show)
+                stack.enter_context(recorded)
+                given = task.env_vars or {}
+                ours = _recorder_variables(recorded.recording, given)
+                task.env_vars = {**given, **ours}
+            return execute(context)
+
+    return observed
+
+
+def _python_of(task: Any) -> str:
+    return str(getattr(task, "python", None) or "python")
+
+
+def _exit_code() -> int | None:
+    """Return that of the process whose failure is being handled: Airflow's error has none."""
+    error = sys.exception()
+    while error is not None and not isinstance(error, CalledProcessError):
+        error = error.__context__
+    return None if error is None else error.returncode
 
 
 def _recorder_variables(recording: Any, given: Mapping[str, str]) -> dict[str, str]:

@@ -49,6 +49,12 @@ def before_any_client() -> None:
     raise FileNotFoundError("before any client")
 
 
+def under_another_hook() -> None:
+    """Raise under a hook that calls none of those before it, as of Airflow's logging."""
+    sys.excepthook = lambda kind, error, trace: print(kind.__name__, file=sys.stderr)
+    raise LookupError("under another hook")
+
+
 def before_its_child() -> None:
     """Raise, and have a child raise when we end."""
     code = "input(); raise RuntimeError('the child, later')"
@@ -185,7 +191,7 @@ def kill_itself(c: Client) -> None:
 
 def main(how: str) -> None:
     alone = [
-        no_client, before_any_client, before_its_child, environment, children,
+        no_client, before_any_client, under_another_hook, before_its_child, environment, children,
         in_a_child, never_close, wait,
     ]  # fmt: skip
     for act in alone:

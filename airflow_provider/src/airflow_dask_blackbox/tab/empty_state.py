@@ -113,8 +113,8 @@ def _not_dask(seen: TaskSeen) -> EmptyState:
             "record_every_client_only or record_every_client_except."
         )
         others = (
-            "Work in another environment (@task.virtualenv, @task.external_python, a "
-            f"pod) is not recorded, nor is a DAG with the tag {OPT_OUT}."
+            "Work in a pod or a container is not recorded, nor is a DAG with the tag "
+            f"{OPT_OUT}."
         )
         return EmptyState("No Dask run here", (recorded, others))
     shows = (

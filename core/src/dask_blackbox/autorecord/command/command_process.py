@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import functools
 import os
@@ -95,6 +96,7 @@ _calls = _OfProcess[DriverCalls]()
 _following = _OfProcess[bool]()
 _tests_left = [20]
 _end_reported = _OfProcess[bool]()
+_exception_reported = _OfProcess[BaseException]()
 _relays = _OfProcess[Relays]()
 
 
@@ -279,6 +281,9 @@ def listen() -> None:
     """Report what calls to Dask raise in this process, and what it ends."""
     with guard("the driver's calls to Dask"):
         if _calls.own is None:
+            atexit.register(
+                report_uncaught
+            )  # it runs before those of Dask, loaded earlier
             _calls.set(DriverCalls(_row, _report_raised_exit, _send_all)).start()
             if not _is_a_worker():
                 _listen_to_tests()
@@ -414,6 +419,7 @@ def report(error: BaseException) -> None:
     """Report the exception that ends this process, before its clusters close."""
     with guard("the driver's exception"):
         _end_reported.set(True)
+        _exception_reported.set(error)
         link = _shared_link()
         note_causes(error)
         if _calls.newest is not None:
@@ -425,6 +431,18 @@ def report(error: BaseException) -> None:
             _drain(
                 ""
             )  # nothing to pull: the answer says that the exception has arrived
+
+
+def report_uncaught() -> None:
+    """Report the exception that ends this process if no hook of ours learnt of it.
+
+    Libraries that replace `sys.excepthook` call none that was there before: Airflow's logging,
+    rich, IPython.  Python keeps the exception before it calls any.
+    """
+    error = getattr(sys, "last_value", None)
+    is_new = error is not _exception_reported.own
+    if isinstance(error, BaseException) and is_new and not hasattr(sys, "ps1"):
+        report(error)
 
 
 def _process() -> dict[str, object]:

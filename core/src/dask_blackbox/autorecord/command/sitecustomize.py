@@ -92,6 +92,13 @@ def _send_the_last_lines() -> None:
     import atexit
 
     def leave() -> None:
+        if getattr(sys, "last_value", None) is not None:
+            try:
+                from dask_blackbox.autorecord.command import command_process
+
+                command_process.report_uncaught()
+            except Exception:
+                pass
         name = "dask_blackbox.autorecord.command.command_process"
         if name in sys.modules:
             sys.modules[name].leave()
