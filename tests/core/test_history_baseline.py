@@ -13,9 +13,11 @@ from dask_blackbox.analyse.rules.history import (
     forecast_of,
     more_memory,
     slower,
+    slower_since,
     usual_of,
 )
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import utc
 from dask_blackbox.sketch import Inputs, Sketch
 from runs_from_rows import MIB, a_run, a_sample, a_task, a_worker, an_event, succeeded
 from sketches import GIB, a_night, a_prefix, history_of
@@ -232,6 +234,52 @@ def test_rules_report_it_with_numbers() -> None:
     large = found["more-memory-than-usual"]
     assert large.title == "A worker used 3.5 times as much memory as usual"
     assert "500 MiB" in large.remedy
+
+
+@pytest.mark.parametrize(
+    ("earlier", "seconds", "inputs", "said"),
+    [
+        pytest.param([60] * 20 + [96] * 9, 96, 1, 10, id="the tenth slow night"),
+        pytest.param([60] * 20 + [80] * 4, 80, 1, 5, id="a third more"),
+        pytest.param([60] * 20 + [96] * 9, 61, 1, None, id="as before again"),
+        pytest.param([60] * 20 + [96] * 9, 96, 1.6, None, id="with more input"),
+        pytest.param([60] * 6 + [96] * 9, 96, 1, None, id="it is what is usual"),
+        pytest.param([60, 70, 80, 90, 100] * 6, 100, 1, None, id="they differ"),
+    ],
+)
+def test_a_job_that_is_slower_for_nights_is_said_to_be_since_the_first_of_them(
+    earlier: list[int], seconds: float, inputs: float, said: int | None
+) -> None:
+    def night(number: int, took: float) -> Sketch:
+        more = inputs if took > min(earlier) else 1
+        read = Inputs(partitions=100, nbytes=round(10 * GIB * more))
+        return a_night(number, duration=took + number % 3 / 2, inputs=read)
+
+    history = history_of(night(n, took) for n, took in enumerate(earlier))
+    change, parts = slower_since(history, night(len(earlier), seconds))
+
+    assert (change and change.runs) == said
+    assert bool(parts) == (said is not None)
+
+
+def test_the_finding_says_since_when_and_which_two_runs_to_compare() -> None:
+    history = history_of(
+        a_night(n, duration=took, inputs=Inputs(), prefixes=())
+        for n, took in enumerate([60.0] * 20 + [96.0] * 9)
+    )
+    run = a_run(
+        [a_worker("tcp://w1", at=0.5)],
+        [a_task("inc-1", start=1.0)],
+        [succeeded(at=96)],
+    )
+    found = {f.rule: f for f in findings_in(run, history=history)}
+    slow = found["slower-than-usual"]
+
+    day = f"{utc(history.names[8].started_ms / 1000):%Y-%m-%d}"
+    levels = f"Slower since {day}: for 10 good runs, 1.6 times as long as before"
+    assert slow.title == levels
+    assert f"After 20 good runs before {day}, 1 m 00 s was expected" in slow.cause
+    assert "run-19/1 nightly/run-20/1" in (slow.evidence[0].see or "")
 
 
 def test_a_night_on_which_others_had_the_host_is_not_slow_by_itself() -> None:

@@ -29,6 +29,7 @@ from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
+from sketches import a_night
 from stored_runs import Shelf
 
 EVIL = "<script>alert('x')</script>"
@@ -425,6 +426,15 @@ def test_the_page_of_a_job_shows_its_runs_its_failures_and_what_changed(
     assert EVIL not in page.text
     assert json.loads(ask("/api/jobs/nightly").text)["total"] == 3
     assert ask("/jobs/other").status == 404
+
+
+def test_the_page_of_a_job_says_since_when_it_is_slower(
+    shelf: Shelf, ask: Served
+) -> None:
+    for n, seconds in enumerate([60.0] * 8 + [96.0] * 5):
+        put_sketch(shelf.store, a_night(n, duration=seconds))
+
+    assert "1.6 times as much since 2026-" in ask("/jobs/nightly").text
 
 
 def test_two_runs_are_compared(shelf: Shelf, ask: Served) -> None:

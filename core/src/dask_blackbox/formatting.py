@@ -104,6 +104,11 @@ def utc(at: float) -> datetime:
     return datetime.fromtimestamp(max(0.0, min(at, _LAST_MOMENT)), UTC)
 
 
+def day(at: float) -> str:
+    """Return the day (UTC) of a moment in epoch seconds."""
+    return f"{utc(at):%Y-%m-%d}"
+
+
 def moment(at: float) -> str:
     """Return a moment, given in epoch seconds, as date and time in UTC."""
     return f"{utc(at):%Y-%m-%d %H:%M:%S} UTC"

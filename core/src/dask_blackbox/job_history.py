@@ -168,12 +168,14 @@ class LastingChange(msgspec.Struct, frozen=True, kw_only=True):
         runs: How many good runs are on it.
         before: Median of the good runs before.
         now: Median of those since.
+        earlier: How many good runs before it were compared.
     """
 
     since: float
     runs: int
     before: float
     now: float
+    earlier: int = 0
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):

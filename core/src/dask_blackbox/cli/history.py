@@ -18,10 +18,10 @@ from dask_blackbox.cli.options import (
     print_rendered,
     store_option,
 )
-from dask_blackbox.formatting import counted, duration, exact_size, moment, plain
+from dask_blackbox.formatting import counted, day, duration, exact_size, moment, plain
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
 from dask_blackbox.report.text_card import printed
-from dask_blackbox.report.wording import STATE_SIGN, day, measure
+from dask_blackbox.report.wording import STATE_SIGN, lasting_text, measure
 
 _PIPED = 240
 
@@ -196,10 +196,7 @@ def _trends(trends: Sequence[Trend]) -> Table:
 
 def _growth(trend: Trend) -> str:
     if (change := trend.change) is not None:
-        return (
-            f"{change.now / change.before:.1f} times as much since {day(change.since)}, for "
-            f"{counted(change.runs, 'good run')}; before, {measure(trend.name, change.before)}"
-        )
+        return lasting_text(trend.name, change)
     if not trend.before:
         return ""
     by = trend.now / trend.before - 1

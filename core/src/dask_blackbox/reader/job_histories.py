@@ -10,18 +10,17 @@ import difflib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import log
 from statistics import median
 from string import ascii_uppercase
 
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.earlier_runs import one_per_run
+from dask_blackbox.analyse.lasting_changes import lasting_change
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.formatting import listed
 from dask_blackbox.job_history import (
     FailureGroup,
     JobHistory,
-    LastingChange,
     PastRun,
     Trend,
 )
@@ -245,40 +244,9 @@ def _trends(names: Sequence[SketchName]) -> list[Trend]:
                 now=median(values[:window]),
                 before=median(values[window : 2 * window]),
                 values=tuple(values[:_SHOWN][::-1]),
-                change=_lasting_change(good, name),
+                change=lasting_change(
+                    (each.started_ms / 1000, getattr(each, name)) for each in good
+                ),
             )
         )
     return found
-
-
-_MOST_COMPARED = 120
-_LEAST_BEFORE, _LEAST_SINCE = 5, 3  # runs that make a level
-_LEVEL = 1.25  # times as much, or as little, is another level
-_APART = 0.8  # share of the runs since that are beyond nearly all before
-
-
-def _lasting_change(good: Sequence[SketchName], name: str) -> LastingChange | None:
-    """Return since which run a measure is on another level; None if it is not.
-
-    Where the runs before and since differ least from their medians, in proportion.
-    """
-    runs = [each for each in good if getattr(each, name)][:_MOST_COMPARED][::-1]
-    values = [float(getattr(each, name)) for each in runs]
-    places = range(_LEAST_BEFORE, len(values) - _LEAST_SINCE + 1)
-    if not places:
-        return None
-    logs = [log(each) for each in values]
-    place = min(places, key=lambda n: _spread(logs[:n]) + _spread(logs[n:]))
-    earlier, later = sorted(values[:place]), values[place:]
-    before, now = median(earlier), median(later)
-    highest, lowest = earlier[-1 - len(earlier) // 10], earlier[len(earlier) // 10]
-    beyond = [each > highest if now > before else each < lowest for each in later]
-    if max(now / before, before / now) < _LEVEL or sum(beyond) < _APART * len(later):
-        return None
-    since = runs[place].started_ms / 1000
-    return LastingChange(since=since, runs=len(later), before=before, now=now)
-
-
-def _spread(values: Sequence[float]) -> float:
-    middle = median(values)
-    return sum(abs(each - middle) for each in values)

@@ -17,14 +17,14 @@ from dask_blackbox.finding import ChainStep, Change, CurrentState, Finding, Subj
 from dask_blackbox.formatting import (
     count,
     counted,
+    day,
     duration,
     exact_size,
     listed,
     moment,
     plain,
-    utc,
 )
-from dask_blackbox.job_history import EarlierRun, Past, Recurrence
+from dask_blackbox.job_history import EarlierRun, LastingChange, Past, Recurrence
 from dask_blackbox.patterns import bounded
 
 CONFIDENCE = {
@@ -194,6 +194,18 @@ def measure(name: str, value: float) -> str:
     if _BYTES.search(name):
         return exact_size(value)
     return count(value) if value == round(value) else f"{value:,.2f}"
+
+
+def lasting_text(name: str, change: LastingChange) -> str:
+    """Return since when a measure of a job is on another level.
+
+    Args:
+        name: Of the measure (`duration`).
+    """
+    return (
+        f"{change.now / change.before:.1f} times as much since {day(change.since)}, for "
+        f"{counted(change.runs, 'good run')}; before, {measure(name, change.before)}"
+    )
 
 
 def damage_text(card: CardData) -> str | None:
@@ -399,11 +411,6 @@ def habits_text(past: Past) -> str:
         return ""
     listed = ", ".join(plain(each) for each in past.habits)
     return f"not listed because it changes in most runs: {listed}"
-
-
-def day(at: float) -> str:
-    """Return the day (UTC) of a moment in epoch seconds."""
-    return f"{utc(at):%Y-%m-%d}"
 
 
 def _ordinal(number: int) -> str:

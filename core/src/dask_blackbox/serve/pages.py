@@ -229,12 +229,16 @@ class Dot(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A measure of all runs, the oldest at the left; `line` is a polyline's points."""
+    """A measure of all runs, the oldest at the left; `line` is a polyline's points.
+
+    `change` says since when it is on another level; empty: it is not.
+    """
 
     heading: str
     most: str
     dots: list[Dot]
     line: str
+    change: str = ""
 
 
 class Changed(NamedTuple):
@@ -248,6 +252,7 @@ class Changed(NamedTuple):
 def _charts_of(history: JobHistory) -> list[Chart]:
     """Return a chart of each measure that at least two runs have."""
     runs = history.runs[::-1]
+    changes = {each.name: each.change for each in history.trends}
     charts = []
     for name, heading, shown in _MEASURES:
         values = [getattr(run, name) for run in runs]
@@ -267,7 +272,9 @@ def _charts_of(history: JobHistory) -> list[Chart]:
             if value is not None
         ]
         line = " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in dots)
-        charts.append(Chart(heading, shown(most), dots, line))
+        change = changes.get(name)
+        said = "" if change is None else wording.lasting_text(name, change)
+        charts.append(Chart(heading, shown(most), dots, line, said))
     return charts
 
 

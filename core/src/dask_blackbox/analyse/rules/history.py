@@ -11,17 +11,23 @@ import msgspec
 import numpy as np
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.earlier_runs import History
+from dask_blackbox.analyse.lasting_changes import LEVEL, lasting_change
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.rules.memory import TERMINATED_AT
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
+    command,
     counted,
+    day,
     duration,
     need,
     quoted,
     size,
+    store_of,
 )
+from dask_blackbox.job_history import LastingChange
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
 _LEAST_COMPARED = 4
@@ -102,12 +108,18 @@ class Usual:
         return self.level + self.slope * inside + beyond
 
     def judge(
-        self, value: float, size: float | None, *, strict: float = 1.0
+        self,
+        value: float,
+        size: float | None,
+        *,
+        strict: float = 1.0,
+        factor: float | None = None,
     ) -> Unusual | None:
         """Return in which way a number is unusual; None if it is not.
 
         Args:
             strict: By how much the bar is raised, where many numbers of one run are judged.
+            factor: How many times the expected is unusual, where several runs say so.
         """
         if value <= 0 or (self.by_input and not size):
             return None
@@ -117,6 +129,7 @@ class Usual:
             math.log(_at(_FACTORS, self.runs)),
             self.ceiling,  # what was healthy before is so again
         )
+        bar = bar if factor is None else math.log(factor)
         if math.log(value) - line <= bar:
             return None
         return Unusual(
@@ -225,15 +238,18 @@ class UnusualPart(NamedTuple):
     cpu: bool = False
 
 
-def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
+def slower(
+    earlier: Sequence[Sketch], sketch: Sketch, *, factor: float | None = None
+) -> list[UnusualPart]:
     """Return what took unusually long: the run first, then prefixes by their cost.
 
     Args:
         earlier: Runs that ended well, the newest first.
+        factor: How many times the usual time of the run is long, where several runs say so.
     """
     found = []
     earlier = _as_much_cached(earlier, sketch)
-    whole = _judged(earlier, sketch, lambda each: each.duration, _input)
+    whole = _judged(earlier, sketch, lambda each: each.duration, _input, factor=factor)
     if whole is not None and whole.value - whole.expected > _LEAST_SECONDS:
         found.append(UnusualPart(None, whole))
     for prefix in _costly(sketch):
@@ -300,6 +316,7 @@ def _judged(
     size: _Measure,
     *,
     strict: float = 1.0,
+    factor: float | None = None,
 ) -> Unusual | None:
     value = measure(sketch)
     if value is None:
@@ -310,9 +327,11 @@ def _judged(
     if sketch.inputs.read and 2 * len(alike) < len(earlier):
         # Most of them were recorded by a version that did not know of files.
         earlier, sketch = [*map(_without_files, earlier)], _without_files(sketch)
-        return _judged(earlier, sketch, measure, size, strict=strict)
+        return _judged(earlier, sketch, measure, size, strict=strict, factor=factor)
     usual = usual_of([measure(each) for each in alike], [size(each) for each in alike])
-    return None if usual is None else usual.judge(value, size(sketch), strict=strict)
+    if usual is None:
+        return None
+    return usual.judge(value, size(sketch), strict=strict, factor=factor)
 
 
 def _without_files(sketch: Sketch) -> Sketch:
@@ -357,28 +376,85 @@ def _unusual_prefix(
 # slower-than-usual
 
 _GRAVE = 2.0
+_MILLISECONDS = 0.01  # seconds: names have a run's start in milliseconds
 
 
 @documented("slower-than-usual")
 def SLOWER_THAN_USUAL(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded" or not case.history.good:
         return
-    parts = slower(case.history.good, sketch_of(case))
+    sketch = sketch_of(case)
+    change, parts = slower_since(case.history, sketch)
+    parts = parts or slower(case.history.good, sketch)
     if not parts:
         return
     first = parts[0]
     prefixes = [part for part in parts if part.prefix is not None]
     if not prefixes and case.task_activity.busy:
         return  # others had the host: a slow night, and nothing of the job's
+    since = _evidence_since(case, change) if change else ()
     yield SLOWER_THAN_USUAL.found(
-        _title_slower(first),
-        cause=f"{_sentence(first)} {_whose(first, prefixes)}".strip(),
+        _title_since(change, first) if change else _title_slower(first),
+        cause=f"{_sentence(first, change)} {_whose(first, prefixes)}".strip(),
         remedy=_remedy(first, prefixes),
         confidence="medium",
         severity="warning" if first.unusual.factor >= _GRAVE else "notice",
         subject=Subject(prefix=prefixes[0].prefix if prefixes else None),
-        evidence=tuple(
-            Evidence(text=_fact(part), source="tasks") for part in prefixes[:5]
+        evidence=(
+            *since,
+            *(Evidence(text=_fact(part), source="tasks") for part in prefixes[:5]),
+        ),
+    )
+
+
+def slower_since(
+    history: History, sketch: Sketch
+) -> tuple[LastingChange | None, list[UnusualPart]]:
+    """Return since when all runs take longer, and what takes longer than before.
+
+    After as many runs as were compared before, it is what is usual.
+
+    Args:
+        history: The runs before.
+        sketch: The run itself.
+    """
+    runs = [
+        (each.started_ms / 1000, each.duration)
+        for each in history.names
+        if each.state == "succeeded"
+    ]
+    change = lasting_change([(sketch.started, sketch.duration), *runs])
+    if change is None or change.now < change.before or change.runs > change.earlier:
+        return None, []
+    before = [e for e in history.good if e.started < change.since - _MILLISECONDS]
+    parts = slower(before, sketch, factor=LEVEL)
+    return (change, parts) if parts and parts[0].prefix is None else (None, [])
+
+
+def _title_since(change: LastingChange, first: UnusualPart) -> str:
+    return (
+        f"Slower since {day(change.since)}: for {counted(change.runs, 'good run')}, "
+        f"{first.unusual.factor:.1f} times as long as before"
+    )
+
+
+def _evidence_since(case: Case, change: LastingChange) -> tuple[Evidence, ...]:
+    """Return the levels before and since, and the command that shows what changed between."""
+    names = [each for each in case.history.names if each.state == "succeeded"]
+    since = round(change.since * 1000)
+    ends = (
+        next((each for each in names if each.started_ms < since), None),
+        next((each for each in reversed(names) if each.started_ms >= since), None),
+    )
+    runs = [each.address.name for each in ends if each is not None]
+    store = store_of(case.run.url)
+    return (
+        Evidence(
+            text=f"{counted(change.runs, 'good run')} since {day(change.since)}: "
+            f"{duration(change.now)} (median); {counted(change.earlier, 'good run')} before: "
+            f"{duration(change.before)}.",
+            source="history",
+            see=command("compare", *runs, store=store) if len(runs) > 1 else None,
         ),
     )
 
@@ -392,13 +468,14 @@ def _title_slower(part: UnusualPart) -> str:
     return f"Tasks of '{part.prefix}' took {times} as long as usual"
 
 
-def _sentence(part: UnusualPart) -> str:
+def _sentence(part: UnusualPart, change: LastingChange | None = None) -> str:
     unusual = part.unusual
     whose = "It took" if part.prefix is None else f"A task of '{part.prefix}' took"
     if part.cpu:
         whose = f"A task of '{part.prefix}' had a core for"
+    by = _by(unusual) + (f" before {day(change.since)}" if change else "")
     return (
-        f"{whose} {duration(unusual.value)}. {_by(unusual)}, "
+        f"{whose} {duration(unusual.value)}. {by}, "
         f"{duration(unusual.expected)} was expected, and up to "
         f"{duration(unusual.bar)} would have been usual."
     )
