@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -17,6 +18,7 @@ from uuid import uuid4
 
 import obstore
 import pytest
+from conditions import scaled
 from dask_blackbox.errors import StoreDeniedError, StoreError, StoreNotFoundError
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EmbeddedS3, StoreContract, embedded_s3
@@ -169,6 +171,9 @@ class TestAStoreOnGoogleCloud(S3Contract):
 
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[str]:
+    subprocess.run(
+        [sys.executable, str(AZURITE), "install"], check=True, timeout=scaled(120)
+    )
     with running_server([sys.executable, str(AZURITE)]) as (port, _):
         yield f"http://127.0.0.1:{port}/{_AZURITE['AZURE_STORAGE_ACCOUNT_NAME']}"
 

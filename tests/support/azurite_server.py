@@ -1,4 +1,7 @@
-"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input, or by SIGTERM."""
+"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input, or by SIGTERM.
+
+azurite_server.py [install]: with `install`, it only fetches the package, which takes long.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,13 @@ import sys
 import time
 
 _PACKAGE = "azurite@3.35.0"
+_COMMAND = ["npx", "--yes", f"--package={_PACKAGE}", "azurite-blob"]
 _STARTING = 50.0  # seconds: less than those who start it wait
+
+
+def install() -> None:
+    """Fetch the package into npm's cache."""
+    subprocess.run([*_COMMAND, "--version"], stdout=subprocess.DEVNULL, check=True)
 
 
 def main() -> None:
@@ -20,7 +29,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = ["npx", "--yes", f"--package={_PACKAGE}", "azurite-blob", "--silent"]
+    command = [*_COMMAND, "--silent"]
     command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--blobPort"]
     serving = subprocess.Popen(
         [*command, str(port)], stdout=subprocess.DEVNULL, start_new_session=True
@@ -50,4 +59,4 @@ def _answers(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    install() if "install" in sys.argv else main()
