@@ -8,7 +8,12 @@ __all__ = ["DIALECT"]
 
 DIALECT = RemedyDialect(
     run="task",
-    settings={"blackbox.store.url": "`store=` or `[dask_blackbox] store`"},
+    settings={
+        "blackbox.store.url": "`store=` or `[dask_blackbox] store`",
+        "blackbox.store.profile": "`store_conn_id=`",
+        "blackbox.store.endpoint": "`endpoint_url` of the connection",
+        "blackbox.store.region": "`region_name` of the connection",
+    },
     memory=(
         'To paste into {dag_file}, task {task_id!r}: `cluster_kwargs={{"memory_limit": '
         '"{size}"}}`.'

@@ -17,7 +17,12 @@ DIALECT = RemedyDialect(
         r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
         r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with "
     ),
-    settings={"blackbox.store.url": "`store=`"},
+    settings={
+        "blackbox.store.url": "`store=`",
+        "blackbox.store.profile": '`store="block:NAME"`',
+        "blackbox.store.endpoint": "`endpoint` of the block",
+        "blackbox.store.region": "`region` of the block",
+    },
     remedies={
         "Cannot suspend flows without a deployment": (
             "Prefect suspends flow runs of deployments only: run it from one, or wait in "
