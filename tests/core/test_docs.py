@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -142,3 +143,31 @@ def test_the_readme_is_short() -> None:
 
 def _configuration() -> str:
     return (DOCS / "configuration.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("package", "file"),
+    [
+        ("dask_blackbox", "core/src/dask_blackbox/__init__.py"),
+        (
+            "prefect_dask_blackbox",
+            "prefect_collection/src/prefect_dask_blackbox/__init__.py",
+        ),
+    ],
+)
+def test_all_that_is_public_is_in_the_reference(package: str, file: str) -> None:
+    tree = ast.parse((ROOT / file).read_text())
+    [public] = (
+        ast.literal_eval(each.value)
+        for each in tree.body
+        if isinstance(each, ast.Assign)
+        and isinstance(each.targets[0], ast.Name)
+        and each.targets[0].id == "__all__"
+    )
+    page = (ROOT / "docs" / "api.md").read_text()
+    # What a rule can ask is on a page of its own.
+    elsewhere = {"Case", "__version__"}
+
+    missing = {name for name in public if f"::: {package}.{name}\n" not in page}
+
+    assert missing - elsewhere == set()
