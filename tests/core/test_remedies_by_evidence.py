@@ -6,25 +6,33 @@ Each pair is the recording of a run for which a remedy helps, and of one for whi
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from dask_blackbox.analyse import RULES, Case
+from dask_blackbox.analyse import RULES, Case, findings_in
 from dask_blackbox.analyse.offers import beyond_host
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from kept_recordings import diagnosed, names
+from loads_from_rows import demand, graphs, the, workers
 from runs_from_rows import (
+    MIB,
     Piece,
+    a_death,
     a_failed_task,
+    a_log_line,
     a_run,
+    a_sample,
     a_task,
     a_worker,
     an_event,
     an_exception,
     failed_with,
     raised_in,
+    succeeded,
     the_verdict,
 )
 
@@ -71,6 +79,82 @@ def test_what_cannot_help_is_not_offered(
 ) -> None:
     assert remedy in found(helps, rule).remedy
     assert remedy not in found(is_impossible, rule).remedy
+
+
+CATALOGUE = tomllib.loads(
+    (Path(__file__).parent / "data" / "remedies.toml").read_text(encoding="utf-8")
+)
+STEPS = re.compile(
+    r"\b(?:[Ll]ook|[Cc]heck|[Ff]ind|[Rr]ead|See|Correct|Start|[Ww]ait|died|says?|hide|keep|"
+    r"Raise|Remove|Make|Keep|Pass|Provide|Move|Fetch|[Rr]elease|Set|[Uu]se|Split|Put|Reduce|"
+    r"Upgrade|Deploy|Ask)\b"
+)
+"""What a remedy that changes nothing of `changes` begins with: a look, or an act on the code."""
+
+PAIRS = [
+    pytest.param(rule, change, *pair, id=f"{rule}-{change}")
+    for rule, changes in CATALOGUE["given"].items()
+    for change, pair in changes.items()
+]
+
+
+def changes_of(remedy: str | None) -> set[str]:
+    """Return what a remedy changes, as the catalogue names it."""
+    every = CATALOGUE["changes"].items()
+    return {change for change, words in every if re.search(words, remedy or "")}
+
+
+def remedies_in(name: str) -> dict[str, set[str]]:
+    """Return what the remedy of each rule changes that found something in a recording."""
+    [of] = [each for each, there in names() if there == name]
+    card = diagnosed(of, name).card
+    return {each.rule: changes_of(each.remedy) for each in findings(card)}
+
+
+@pytest.mark.parametrize(("rule", "change", "given", "withheld"), PAIRS)
+def test_a_remedy_is_given_with_its_evidence_and_not_without(
+    rule: str, change: str, given: str, withheld: str
+) -> None:
+    others = remedies_in(withheld)
+
+    assert change in remedies_in(given)[rule]
+    # Without that rule there, no remedy at all may change it.
+    assert all(
+        change not in each
+        for each in ([others[rule]] if rule in others else others.values())
+    )
+
+
+def test_every_remedy_has_such_a_pair() -> None:
+    """Else add it to `data/remedies.toml`: its words, and a recording of each kind."""
+    known = {
+        (rule, change)
+        for rule, changes in CATALOGUE["given"].items()
+        for change in changes
+    }
+    every = [diagnosed(*each).card for each in names()]
+    found = [each for card in every for each in findings(card)]
+    offered = {(e.rule, change) for e in found for change in changes_of(e.remedy)}
+    unknown = {
+        e.rule: e.remedy
+        for e in found
+        if not changes_of(e.remedy) and not STEPS.search(e.remedy or "")
+    }
+
+    assert offered == known
+    assert unknown == {}
+
+
+def test_the_remedies_of_rules_without_a_recording_are_tested_elsewhere() -> None:
+    recorded = {
+        each.rule for name in names() for each in findings(diagnosed(*name).card)
+    }
+    elsewhere = CATALOGUE["elsewhere"]
+
+    assert {rule.slug for rule in RULES} - recorded == elsewhere.keys()
+    for rule, module in elsewhere.items():
+        text = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
+        assert f'"{rule}"' in text
 
 
 def findings(card: RunCard) -> Iterator[Finding]:
@@ -163,6 +247,63 @@ def test_memory_that_the_host_does_not_have_is_not_promised(
 
     assert said in found
     assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize("died", [True, False])
+def test_not_to_scale_down_is_said_only_of_workers_that_left_alive(
+    *, died: bool
+) -> None:
+    again = a_log_line(
+        "Shuffle 2b9f restarted due to stimulus 'handle-worker-cleanup-17",
+        role="scheduler", source="scheduler", level=30,
+    )  # fmt: skip
+    death: list[Piece] = [*a_death(exit_code=-9)] if died else []
+    run = a_run(a_worker(), a_task("('shuffle-transfer-2b9f', 1)"), death, again)
+    [found] = [each for each in findings_in(run) if each.rule == "shuffle-restarted"]
+
+    assert ("scale" in found.remedy or "retire" in found.remedy) is not died
+    assert ("says" in found.remedy or "say why" in found.remedy) is died
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        pytest.param([4.0] * 2, "into 4 or more", id="few"),
+        pytest.param([1.0] * 8, "submit them together", id="one by one"),
+    ],
+)
+def test_more_pieces_are_offered_where_there_are_few(
+    seconds: list[float], said: str
+) -> None:
+    starts = [2 + sum(seconds[:n]) for n in range(len(seconds))]
+    own = [
+        a_task(f"load-{n}", start=at, compute=took, worker="tcp://w1")
+        for n, (at, took) in enumerate(zip(starts, seconds, strict=True))
+    ]
+    run = a_run(workers(2), graphs(2), own, demand(*[1] * 10), succeeded(at=12))
+
+    assert said in the("workers-idle", run).remedy
+    one = found("regular_expression_holds_the_gil", "workers-idle").remedy
+    assert "alone computed for 15 s" in one
+    assert said not in one
+
+
+@pytest.mark.parametrize(("compute", "pieces"), [(8.0, True), (1.0, False)])
+def test_smaller_pieces_are_offered_where_tasks_used_the_memory(
+    compute: float, *, pieces: bool
+) -> None:
+    limit = 1000 * MIB
+    run = a_run(
+        a_worker(memory_limit=limit),
+        a_task("load-1", start=2, compute=compute),
+        a_sample(at=2, memory=100 * MIB),
+        a_sample(at=8, memory=980 * MIB),
+        succeeded(at=12),
+    )
+    remedy = the("memory-near-limit", run).remedy
+
+    assert ("make the pieces smaller" in remedy) is pieces
+    assert ("outside of tasks" in remedy) is not pieces
 
 
 def remedy_of(exception: str, message: str, *pieces: Piece) -> str:

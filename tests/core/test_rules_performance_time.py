@@ -203,7 +203,10 @@ def test_threads_without_tasks_are_counted() -> None:
     assert found.title.startswith("On average 1.0 of 8 threads computed: 88%")
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(210, abs=2)
-    assert "'step' into 16 or more" in found.remedy
+    assert (
+        "30 tasks of 'step', enough for 8 threads, but not at the same time"
+        in found.remedy
+    )
     assert "7 workers never computed anything" in found.cause
 
 

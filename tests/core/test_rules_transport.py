@@ -341,6 +341,22 @@ def failed_shuffle(name: str, message: str, traceback: str = "") -> list[Piece]:
     return [row, failed_with(an_exception(name, message, traceback=traceback))]
 
 
+@pytest.mark.parametrize(
+    ("cluster", "offered"), [("LocalCluster", False), ("SLURMCluster", True)]
+)
+def test_more_disks_are_not_offered_where_workers_share_one(
+    cluster: str, *, offered: bool
+) -> None:
+    name = "distributed.shuffle._exceptions.P2POutOfDiskError"
+    attached = an_event("driver-attached", "driver", cluster={"kind": cluster})
+    shown = a_log_line(OUT_OF_DISK, source="tcp://w1")
+    pieces = [*a_shuffle(), shown, *failed_shuffle(name, OUT_OF_DISK)]
+    found = the_verdict_on(attached, *pieces)
+
+    assert found.rule == "p2p-out-of-disk"
+    assert ("more workers, each with its own disk" in found.remedy) == offered
+
+
 def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None:
     name = "distributed.shuffle._exceptions.P2POutOfDiskError"
     shown = a_log_line(OUT_OF_DISK, source="tcp://w1")

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     threads_of,
     worker_exits_of,
 )
+from dask_blackbox.events import DriverAttached
 from dask_blackbox.formatting import counted, size
 
 _SLACK = 1.05  # a host's memory is never all for workers; nor is a proposed limit exact
@@ -26,6 +27,12 @@ def several_threads(case: Case) -> bool:
 def several_workers(case: Case) -> bool:
     """Return whether there was more than one worker at once, each with data of its own."""
     return len(most_at_once(worker_exits_of(case.run), lambda _: 1)) > 1
+
+
+def is_local(case: Case) -> bool:
+    """Return whether all workers are those of a `LocalCluster`: they share a host, and no queue."""
+    kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
+    return kinds == {"LocalCluster"}
 
 
 def beyond_host(case: Case, wanted: int, workers: Collection[str] = ()) -> str:

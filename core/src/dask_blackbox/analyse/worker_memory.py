@@ -163,17 +163,7 @@ class MemoryNeed:
                 f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
                 f"{size(limit - (self.idle or 0))} rather than {size(share)}"
             )
-        if self.at_once and self.compressed:
-            ways.append(
-                f"or read {short_with_paths(self.compressed, 80)} in another form: a "
-                "compressed file is one piece, whatever the number of partitions. Store it "
-                "as several files, uncompressed or as Parquet, or read it in parts within "
-                "the task (`chunksize=` of pandas)"
-            )
-        elif self.at_once:
-            ways.append(f"or make the pieces {self._smaller()}")
-        else:
-            ways.append("or load less in the code that the driver runs on every worker")
+        ways.append(f"or {self.less_at_once()}")
         text = ", ".join(ways)
         if not self.at_once:
             return f"{capital(text)}.{self.beyond_host}"
@@ -182,6 +172,19 @@ class MemoryNeed:
         if self.idle:
             had += f", of which an idle worker already uses {size(self.idle)}"
         return f"{capital(text)}.{self.beyond_host} {capital(had)}.{self._uneven()}"
+
+    def less_at_once(self) -> str:
+        """Return what to do that takes no more memory, after "or"."""
+        if not self.at_once:
+            return "load less in the code that the driver runs on every worker"
+        if not self.compressed:
+            return f"make the pieces {self._smaller()}"
+        return (
+            f"read {short_with_paths(self.compressed, 80)} in another form: a compressed "
+            "file is one piece, whatever the number of partitions. Store it as several files, "
+            "uncompressed or as Parquet, or read it in parts within the task (`chunksize=` of "
+            "pandas)"
+        )
 
     def _smaller(self) -> str:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004

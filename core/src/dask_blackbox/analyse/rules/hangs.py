@@ -724,7 +724,10 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     if grown is not None:
         plugin = f"the worker plugin '{grown[0]}'"
         what += f"It had grown by {size(grown[1])} when {plugin} was started, while it ran no task. "
-        remedy = f"Check how much memory {plugin} keeps in each worker. {remedy}"
+        more, short_host = _more_memory(case, first)
+        remedy = (
+            f"Check how much memory {plugin} keeps in each worker. {more}.{short_host}"
+        )
     yield WORKERS_PAUSED.found(
         f"{every} {were} paused for lack of memory, and "
         f"{counted(hang.wanted, 'task')} waited",
@@ -839,15 +842,18 @@ def _waiting_evidence(case: Case, hang: Hang) -> Iterator[Evidence]:
         yield Evidence(text=text, source="events", at=hang.at)
 
 
-def _remedy_workers_paused(case: Case, full: Full | None, *, unmanaged: bool) -> str:
+def _more_memory(case: Case, full: Full | None) -> tuple[str, str]:
+    """Return how much memory to give, without its end, and a sentence if the host lacks it."""
+    if full is None or not full.limit:
+        return "Give each worker more memory", ""
     more = (
         f"Give each worker about {need(2 * full.limit)} rather than {size(full.limit)}"
-        if full is not None and full.limit
-        else "Give each worker more memory"
     )
-    short_host = (
-        beyond_host(case, 2 * full.limit) if full is not None and full.limit else ""
-    )
+    return more, beyond_host(case, 2 * full.limit)
+
+
+def _remedy_workers_paused(case: Case, full: Full | None, *, unmanaged: bool) -> str:
+    more, short_host = _more_memory(case, full)
     if unmanaged:
         return (
             "Most of it is memory that Dask does not manage and cannot spill: data "

@@ -198,7 +198,7 @@ def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
         else f"because {jobs(units)} used too much memory{at}{of}",
         more=_both_limits(own, limit) if pods else "",
         remedy=f"{above}{request}: start "
-        f"with {need(wanted)}. Or make the pieces smaller.",
+        f"with {need(wanted)}. Or {memory.less_at_once()}.",
         worker_memory=wanted,
     )
 

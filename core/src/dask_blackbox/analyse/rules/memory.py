@@ -13,6 +13,7 @@ from dask_blackbox.analyse.case import Case, dask_setting
 from dask_blackbox.analyse.core_seconds import busiest_prefix
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.driver_position import submitting_of
+from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.worker_exit_sources import (
     limits_at_once,
     spilled_at_once,
@@ -293,6 +294,34 @@ _COMFORTABLE = 0.7
 _STEP = 2**26
 
 
+_AROUND = 2.0  # seconds around a sample
+
+_OUTSIDE_OF_TASKS = (
+    ", or reduce what its process keeps outside of tasks (plugins, preloads, `client.run`, "
+    "modules): it had no task and few results when it used most"
+)
+
+
+def _less(case: Case, worker: str) -> str:
+    """Return what else than more memory helps, of a worker that came close to its limit."""
+    samples = case.run.metrics.filter(pl.col("source") == worker).sort("memory")
+    if not len(samples):
+        return ", or make the pieces smaller"
+    last = samples.row(-1, named=True)
+    at, managed = last["at"].timestamp(), last["managed"] or 0
+    around = executions_of(case.run).filter(
+        (pl.col("worker") == worker)
+        & (epoch("begin") <= at + _AROUND)
+        & (epoch("stop") >= at - _AROUND)
+    )
+    hang = case.standstill
+    still = hang is not None and any(e.worker == worker for e in hang.executing)
+    if managed < last["memory"] / 2 and around.is_empty() and not still:
+        return _OUTSIDE_OF_TASKS
+    fewer = ", run fewer tasks at once" if several_threads(case) else ""
+    return f"{fewer}, or make the pieces smaller"
+
+
 @documented("memory-near-limit")
 def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
     share = MEMORY_NEAR_LIMIT.threshold(case, "share")
@@ -320,8 +349,7 @@ def MEMORY_NEAR_LIMIT(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Give each worker about {need(comfortable)} (then this peak is 70 % of the "
-            f"limit){', run fewer tasks at once' if several_threads(case) else ''}, or make "
-            f"the pieces smaller.{beyond_host(case, comfortable)}"
+            f"limit){_less(case, str(top['source']))}.{beyond_host(case, comfortable)}"
         ),
         confidence="high",
         subject=Subject(worker=top["source"]),
@@ -550,6 +578,14 @@ def _growths(case: Case) -> Iterator[_Growth]:
             )
 
 
+def _beyond_host_of(case: Case, spilled: Row) -> str:
+    """Return a sentence if the host has not the memory that a worker would need to spill nothing."""
+    limits = {e.address: e.memory_limit for e in limits_at_once(case.run)}
+    limit = limits.get(spilled["source"])
+    wanted = (limit or 0) + int(spilled["spilled"])
+    return beyond_host(case, wanted, [spilled["source"]]) if limit else ""
+
+
 @documented("spilling")
 def SPILLING(case: Case) -> Iterator[Finding]:
     spilled = spilled_by_worker(case.run).sort("spilled", descending=True)
@@ -590,6 +626,7 @@ def SPILLING(case: Case) -> Iterator[Finding]:
             f"With about {size(first['spilled'])} more memory, each worker would not need to "
             "spill. Otherwise release results that are no longer needed (don't "
             "`persist` what is read once), or compute in smaller stages."
+            f"{_beyond_host_of(case, first)}"
         ),
         confidence=sure,
         severity=grave,

@@ -249,11 +249,38 @@ def EVENT_LOOP_BLOCKED(case: Case) -> Iterator[Finding]:
     yield _reported(case, long, Cost(amount=lost, unit="seconds", share=lost / whole))
 
 
+_TTL = 300.0  # seconds after which the scheduler removes a worker, unless configured
+
+_IN_SCHEDULER = (
+    "Find what else ran in the scheduler's process then: a plugin, a preload, "
+    "`run_on_scheduler`, or the driver's own code where they share a process (`LocalCluster`); "
+    "a scheduler in its own process (`dask scheduler`) is not blocked by the driver."
+)
+
+
+def _remedy_event_loop_blocked(case: Case, long: list[Row], first: Row) -> str:
+    if first["who"] == "Scheduler":
+        return _IN_SCHEDULER
+    first_tasks = len(long) > 1 and _in_first_tasks(case, long)
+    text = (
+        (_LOADS if first_tasks else "")
+        + f"{'split' if first_tasks else 'Split'} that call into shorter ones, or run it in its "
+        "own process (`subprocess`, a worker with a ProcessPoolExecutor), or in code that "
+        "releases the GIL."
+    )
+    if first["seconds"] < _TTL / 2:
+        return text
+    return (
+        f"{text} The scheduler removes a worker that is blocked for {duration(_TTL)}: if the "
+        "call must take that long, raise `distributed.scheduler.worker-ttl` above "
+        f"{duration(max(_TTL, 10 * first['seconds']))}."
+    )
+
+
 def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
     first = max(long, key=lambda block: block["seconds"])
-    key, ttl = _executing(case, first), 300.0
-    first_tasks = len(long) > 1 and _in_first_tasks(case, long)
+    key = _executing(case, first)
     ran = (
         f" {quoted_key(key)} was running there."
         if key and first["who"] == "Worker"
@@ -282,15 +309,7 @@ def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
             "the GIL, or very large data was moved. A blocked process sends no "
             "results, no data and no heartbeats."
         ),
-        remedy=(
-            (_LOADS if first_tasks else "")
-            + f"{'split' if first_tasks else 'Split'} that call into shorter ones, or run it in its own process "
-            "(`subprocess`, a worker with a ProcessPoolExecutor), or in code that "
-            "releases the GIL. The scheduler removes a worker that is blocked for "
-            f"{duration(ttl)}: if the call must take that long, raise "
-            "`distributed.scheduler.worker-ttl` above "
-            f"{duration(max(ttl, 10 * first['seconds']))}."
-        ),
+        remedy=_remedy_event_loop_blocked(case, long, first),
         confidence="high",
         subject=Subject(
             key=key, worker=first["source"] if "://" in first["source"] else None

@@ -440,16 +440,42 @@ def WORKERS_IDLE(case: Case) -> Iterator[Finding]:
                 else ""
             )
         ),
-        remedy=(
-            f"Split the work into more pieces: '{name}' into {2 * threads:,} or more "
-            "(partitions, chunks, inputs), twice the number of threads, and don't make "
-            "each step wait for the previous one. If it cannot be split, "
-            f"{counted(enough, 'thread')} would finish it in the same time."
+        remedy=_remedy_workers_idle(case, first, threads)
+        + (
+            f" If that is impossible, {counted(enough, 'thread')} would finish it in the same "
+            "time."
+            if enough < threads
+            else ""
         ),
         confidence="high",
         subject=Subject(prefix=str(first["prefix"])),
         cost=Cost(amount=cost, share=share),
         evidence=evidence_of_prefixes(prefixes),
+    )
+
+
+def _remedy_workers_idle(case: Case, first: Row, threads: int) -> str:
+    """Return what would give all threads work: more pieces only where there were few."""
+    prefix = str(first["prefix"])
+    name, wanted = short(prefix, 40), 2 * threads
+    if first["number"] < wanted:
+        return (
+            f"Split the work into more pieces: '{name}' into {wanted:,} or more (partitions, "
+            "chunks, inputs), twice the number of threads, and don't make each step wait for "
+            "the previous one."
+        )
+    own = case.loads.executions.filter(pl.col("prefix") == prefix).sort("compute")
+    longest = own.row(-1, named=True)
+    if longest["compute"] >= first["compute"] / 2:
+        return (
+            f"{quoted_key(longest['key'], 60)} alone computed for "
+            f"{duration(longest['compute'])}: find what is different about its input, and split "
+            f"that piece. More pieces of the others do not help."
+        )
+    return (
+        f"There were {first['number']:,} tasks of '{name}', enough for {counted(threads, 'thread')}, "
+        "but not at the same time: submit them together, and don't make each step, or the "
+        "driver, wait for the previous one."
     )
 
 

@@ -21,6 +21,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.offers import is_local
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of, printed_by
@@ -366,6 +367,7 @@ def _directories(case: Case, workers: list[str]) -> list[str]:
 
 def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> str:
     workers = len(most_at_once(worker_exits_of(case.run), lambda _: 1))
+    shared = is_local(case)  # then more workers have the same disk
     sentences = [
         "Give the workers a larger disk (`--local-directory`, `temporary-directory`"
         + (f"; now {short(where[0], 80)}" if where else "")
@@ -374,13 +376,13 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
     if shuffle.share is not None and shuffle.share < 1:
         factor = 1 / shuffle.share
         sentences[0] += f": it needs at least {factor:.1f} times the space"
-        if workers:
+        if workers and not shared:
             sentences.append(
                 "Or use more workers, each with its own disk: "
                 f"{counted(workers, 'worker')} had space for {shuffle.share:.0%} of the "
                 f"data, so use at least {max(workers + 1, round(workers * factor + 0.5))}"
             )
-    else:
+    elif not shared:
         sentences.append("Or use more workers, each with its own disk")
     sentences.append(
         "Or shuffle less: drop columns and filter before `set_index`, `merge`, `shuffle` or "
@@ -392,6 +394,17 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
 # shuffle-restarted
 
 _CLOCKS, _JUST_BEFORE = timedelta(seconds=0.5), timedelta(seconds=5)
+
+
+_KEEP_WORKERS = (
+    "Keep the workers: the other findings say why they died. On hosts where workers die now and "
+    'then, `shuffle_method="tasks"` loses only the pieces of the worker that died.'
+)
+
+_DO_NOT_SCALE_DOWN = (
+    "No worker died: don't retire or close workers while a shuffle runs. Of an adaptive cluster, "
+    "raise `distributed.adaptive.wait-count`, or set `minimum` to `maximum`."
+)
 
 
 @documented("shuffle-restarted")
@@ -417,12 +430,7 @@ def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
             f"the whole shuffle restarts.{repeated}"
             + (f" {counted(len(case.deaths), 'worker')} died{died}." if died else "")
         ),
-        remedy=(
-            "Keep the workers: the other findings say why they left. Don't scale down "
-            "while a shuffle runs (raise `distributed.adaptive.wait-count`, or "
-            '`minimum` = `maximum`). On preemptible hosts, `shuffle_method="tasks"` '
-            "loses only the pieces of the worker that left."
-        ),
+        remedy=_KEEP_WORKERS if case.deaths else _DO_NOT_SCALE_DOWN,
         confidence="high",
         cost=Cost(
             amount=cost, share=cost / case.loads.compute if case.loads.compute else None

@@ -31,6 +31,7 @@ from dask_blackbox.analyse.hang_texts import (
     how_it_ended,
     wanted_tasks,
 )
+from dask_blackbox.analyse.offers import is_local
 from dask_blackbox.analyse.restrictions import (
     asks_for,
     offered,
@@ -731,7 +732,7 @@ def _nothing_seen(
     case: Case, arrived: int, wanted: int, waited: str, *, died: bool
 ) -> _Obstacle:
     """Return what to do where nothing is seen of the workers that did not arrive."""
-    local = bool(arrived) and _is_local(case)
+    local = bool(arrived) and is_local(case)
     by_program = local and _started_by_a_program(case)
     if local and not by_program and not died:
         remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
@@ -937,12 +938,6 @@ _PENDING = (
 )
 
 
-def _is_local(case: Case) -> bool:
-    """Return whether the cluster's workers are started on demand, without a queue."""
-    kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
-    return kinds == {"LocalCluster"}
-
-
 def _started_by_a_program(case: Case) -> bool:
     """Return whether a worker's parent is another process than that of the cluster object."""
     drivers = {each.pid for each in case.run.of(DriverAttached)} - {None}
@@ -1037,7 +1032,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
         return
-    local = _is_local(case)
+    local = is_local(case)
     yield WORKERS_NEVER_ARRIVED.found(
         f"No worker ever arrived, and {counted(hang.wanted, 'task')} waited",
         cause=(
