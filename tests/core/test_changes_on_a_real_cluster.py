@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from conditions import scaled
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse.earlier_runs import one_per_run
+from dask_blackbox.driver import own_code
 from dask_blackbox.reader.earlier_runs import sketched_runs
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.store import open_store
@@ -18,7 +20,12 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
-    with nights(tmp_path_factory.mktemp("nights")) as job:
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        nights(tmp_path_factory.mktemp("nights")) as job,
+    ):
+        # This very process is the driver, with all of our tests loaded.
+        patched.setattr(own_code, "_TIMEOUT", scaled(30))
         yield job
 
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import dask
 import pytest
+from conditions import scaled
 from dask_blackbox import error_flow
 from dask_blackbox.capture.driver import (
     awaiting_tasks,
@@ -39,6 +40,12 @@ UNKNOWN = {"passed on"}
 
 class _Ended(BaseException):
     pass
+
+
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Follow errors to their end, on a busy machine too."""
+    monkeypatch.setattr(ends, "_LONGEST", scaled(20))
 
 
 @pytest.mark.parametrize("job", JOBS)

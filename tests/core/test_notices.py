@@ -277,7 +277,7 @@ from distributed import Client, LocalCluster
 from dask_blackbox import recording
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         with Client(cluster) as client, recording(client, store=sys.argv[1], job="nightly"):
             client.submit(int, 1).result()
             print("working", flush=True)

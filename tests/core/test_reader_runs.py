@@ -221,7 +221,7 @@ def test_workers_read_recordings_from_a_bucket(s3: EmbeddedS3) -> None:
 
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):

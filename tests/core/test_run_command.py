@@ -441,7 +441,7 @@ import subprocess, sys
 from distributed import Client, LocalCluster
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address]
         with open("worker.log", "wb") as log:
             worker = subprocess.Popen([*command, "--nprocs", "1"], stdout=log, stderr=log)
@@ -512,7 +512,7 @@ from distributed import Client, LocalCluster
 if __name__ == "__main__":
     with open("site_settings.py", "w") as file:
         file.write("raise LookupError('no vessel register')")
-    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         script = (
             f"PYTHONPATH=. {sys.executable} -m dask worker {cluster.scheduler_address} "
             "--preload site_settings.py > worker.log 2>&1"

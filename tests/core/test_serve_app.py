@@ -523,7 +523,7 @@ def test_every_answer_of_the_api_is_described(shelf: Shelf, ask: Served) -> None
 
     paths, schemas = document["paths"], document["components"]["schemas"]
     named = re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document))
-    assert len(paths) == 9
+    assert len(paths) == 10
     assert set(named) <= set(schemas)
     assert "headline" in schemas["RunCard"]["properties"]
     reported = paths["/api/runs/{job}/{run}/{attempt}/card"]["get"]["responses"]["200"]

@@ -24,6 +24,7 @@ from dask_blackbox.manifest import Progress
 from dask_blackbox.reader.comparison import Comparison, compare_runs
 from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.reader.jobs_overview import JobsOverview, jobs_overview
 from dask_blackbox.report.log_lines import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.run_list import Found, page_of_runs, runs_found, states_of
@@ -158,7 +159,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
-_ANSWERS = (RunsPage, Jobs, Summary, RunCard, Found, JobHistory, Comparison, LogLines, LiveRun, Trouble)  # fmt: skip
+_ANSWERS = (RunsPage, Jobs, JobsOverview, Summary, RunCard, Found, JobHistory, Comparison, LogLines, LiveRun, Trouble)  # fmt: skip
 
 
 def _json(value: object) -> Response:
@@ -178,6 +179,7 @@ class Api:
         answers: tuple[tuple[str, Callable[..., object], type], ...] = (
             ("/runs", self.runs, RunsPage),
             ("/search", self.search, Found),
+            ("/overview", self.overview, JobsOverview),
             ("/jobs", self.jobs, Jobs),
             ("/jobs/{job}", self.history, JobHistory),
             ("/compare", self.compare, Comparison),
@@ -240,6 +242,10 @@ class Api:
     ) -> Response:
         """Return runs by what their sketches say: verdict, text, time."""
         return _json(runs_found(self._store, query.asked(), size=query.limit))
+
+    def overview(self) -> Response:
+        """Return what failed in the last day, and how each job does (docs/commands.md)."""
+        return _json(jobs_overview(self._store))
 
     def jobs(self) -> Response:
         """Return the jobs that have runs (safe forms), the first thousand."""

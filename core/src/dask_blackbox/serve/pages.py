@@ -21,6 +21,7 @@ from dask_blackbox.reader import Run, RunEntry, find_run, marked_runs
 from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.reader.jobs_overview import jobs_overview
 from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
@@ -74,7 +75,7 @@ class Pages:
     def list(
         self, request: Request, query: Annotated[SearchForm, Query()]
     ) -> HTMLResponse:
-        """Show the newest runs, or those that are looked for."""
+        """Show the jobs and the newest runs, or the runs that are looked for."""
         asked = {
             name: word
             for name, word in query.model_dump(exclude={"limit", "after"}).items()
@@ -88,6 +89,7 @@ class Pages:
             "states": [*CHOICES],
             "verdicts": _VERDICTS,
             "after": query.after,
+            "overview": None if asked or query.after else jobs_overview(self._store),
         }
         if query.by_sketch:
             found = runs_found(self._store, query.asked(), size=_RUNS_ON_A_PAGE)

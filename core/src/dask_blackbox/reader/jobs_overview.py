@@ -1,0 +1,242 @@
+"""The jobs of a store at a glance: what failed lately, and how each job does.
+
+It comes from names of blobs, and from one sketch for each kind of failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice, pairwise
+from statistics import median
+
+import msgspec
+
+from dask_blackbox.layout import SketchName
+from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
+from dask_blackbox.reader.run_index import RunEntry, entries
+from dask_blackbox.store import Store
+
+__all__ = ["FailureKind", "JobOutcomes", "JobsOverview", "Outcome", "jobs_overview"]
+
+DAY = 86_400.0
+_MOST_JOBS, _MOST_KINDS = 500, 20
+_LOOKED_AT, _SHOWN = 100, 20
+_AT_ONCE = 16
+_TIMEOUT = 3.0
+_FEWEST_INTERVALS = 4
+_OVERDUE = 2.0
+"""A job has missed a run if this many usual intervals have passed since the last."""
+_HOUR = 3600.0
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How one run ended.
+
+    Attributes:
+        run: Its id (safe form).
+        attempt: Which try of the run.
+        state: How it ended; `stopped` if its host or a person ended it.
+        started: Epoch seconds.
+        duration: Seconds; null: not known.
+        verdict: The rule that explains its failure.
+    """
+
+    run: str
+    attempt: int
+    state: str
+    started: float
+    duration: float | None = None
+    verdict: str | None = None
+
+
+class JobOutcomes(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job does.
+
+    Attributes:
+        job: Its name (safe form).
+        started: When its newest run started, in epoch seconds.
+        running: That run has not ended, or was lost.
+        outcomes: Its last runs that have ended, newest first, 20 at most.
+        succeeded: How many of those succeeded.
+        usual_duration: Median seconds of those that succeeded; null: none has a duration.
+        usual_memory: Median bytes of the worker that had the most in each of them.
+        peak_memory: Those bytes of the newest run that has ended.
+        is_new: The newest run failed in a way that none of up to 100 runs before it did.
+        interval: Usual seconds from one run's start to the next; null: it has too few runs.
+        overdue: Seconds since the newest run started, if that is twice the interval.
+    """
+
+    job: str
+    started: float
+    running: bool
+    outcomes: tuple[Outcome, ...]
+    succeeded: int = 0
+    usual_duration: float | None = None
+    usual_memory: float | None = None
+    peak_memory: int | None = None
+    is_new: bool = False
+    interval: float | None = None
+    overdue: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the newest run that has ended failed."""
+        return bool(self.outcomes) and self.outcomes[0].state in ("failed", "lost")
+
+
+class FailureKind(msgspec.Struct, frozen=True, kw_only=True):
+    """Failures of the last day that are alike.
+
+    Attributes:
+        verdict: The rule that explains them; empty: none does.
+        title: What that rule said of the newest.
+        jobs: The jobs that failed so, the most often affected first.
+        times: How many runs.
+        newest: The newest of them: job, run and attempt.
+    """
+
+    verdict: str
+    title: str
+    jobs: tuple[str, ...]
+    times: int
+    newest: tuple[str, str, int]
+
+
+class JobsOverview(msgspec.Struct, frozen=True, kw_only=True):
+    """All jobs: those that need attention first, then those that ran last.
+
+    Attributes:
+        jobs: How each does.
+        failures: What failed in the last day, by kind, the most frequent first.
+        left_out: How many jobs, or more, were not looked at, for time or number.
+    """
+
+    jobs: tuple[JobOutcomes, ...]
+    failures: tuple[FailureKind, ...]
+    left_out: int = 0
+
+
+def jobs_overview(store: Store, *, now: float | None = None) -> JobsOverview:
+    """Return how the jobs of a store do, of 500 jobs at most, as far as 3 seconds allow.
+
+    Args:
+        now: Epoch seconds; None: the time.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    now = time.time() if now is None else now
+    deadline = time.monotonic() + _TIMEOUT
+    names = list(islice(store.folders("index/jobs/"), _MOST_JOBS + 1))
+    listed = names[:_MOST_JOBS]
+
+    def look(job: str) -> tuple[list[RunEntry], list[SketchName]] | None:
+        if time.monotonic() > deadline:
+            return None
+        newest = list(islice(entries(store, job=job), 1))
+        return newest, list(islice(sketched_runs(store, job), _LOOKED_AT))
+
+    with ThreadPoolExecutor(_AT_ONCE) as readers:
+        looked_at = dict(zip(listed, readers.map(look, listed), strict=True))
+    known = {job: each for job, each in looked_at.items() if each is not None}
+    jobs = [_job(job, *each, now) for job, each in known.items() if any(each)]
+    jobs.sort(key=lambda job: (_rank(job), -job.started))
+    ended = [run for _, runs in known.values() for run in runs]
+    return JobsOverview(
+        jobs=tuple(jobs),
+        failures=tuple(_failures(store, ended, now - DAY)),
+        left_out=len(names) - len(known),
+    )
+
+
+def _job(
+    job: str, newest: list[RunEntry], ended: list[SketchName], now: float
+) -> JobOutcomes:
+    shown = ended[:_SHOWN]
+    good = [each for each in shown if each.state == "succeeded"]
+    starts = [each.started_ms / 1000 for each in ended]
+    last = max([*starts[:1], *(each.started for each in newest)])
+    interval = _interval(starts)
+    silent = now - last
+    missed = interval is not None and silent > max(_OVERDUE * interval, _HOUR)
+    return JobOutcomes(
+        job=job,
+        started=last,
+        running=bool(newest) and newest[0].started > (starts[0] if starts else 0.0),
+        outcomes=tuple(map(_outcome, shown)),
+        succeeded=len(good),
+        usual_duration=_median(each.duration for each in good),
+        usual_memory=_median(each.peak_memory for each in good),
+        peak_memory=ended[0].peak_memory if ended else None,
+        is_new=_is_new(ended),
+        interval=interval,
+        overdue=silent if missed else None,
+    )
+
+
+def _outcome(run: SketchName) -> Outcome:
+    return Outcome(
+        run=run.address.run,
+        attempt=run.address.attempt,
+        state="stopped" if run.stopped else run.state,
+        started=run.started_ms / 1000,
+        duration=run.duration,
+        verdict=run.verdict,
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _interval(starts: list[float]) -> float | None:
+    """Return the usual seconds between runs: retries and backfills move no median."""
+    gaps = [after - before for after, before in pairwise(starts[: _SHOWN + 1])]
+    return median(gaps) if len(gaps) >= _FEWEST_INTERVALS else None
+
+
+def _is_new(ended: list[SketchName]) -> bool:
+    if len(ended) <= 1 or ended[0].state == "succeeded" or ended[0].stopped:
+        return False
+    kind = _kind(ended[0])
+    return all(_kind(each) != kind for each in ended[1:] if each.state != "succeeded")
+
+
+def _kind(run: SketchName) -> tuple[str | None, str | None]:
+    return run.verdict, run.fingerprint
+
+
+def _rank(job: JobOutcomes) -> int:
+    """Return 0 for a job that fails in a new way, 1 that fails, 2 that is overdue, else 3."""
+    if job.failed:
+        return 0 if job.is_new else 1
+    return 3 if job.overdue is None else 2
+
+
+def _failures(
+    store: Store, ended: list[SketchName], since: float
+) -> Iterator[FailureKind]:
+    groups = defaultdict[tuple[str | None, str | None], list[SketchName]](list)
+    for run in ended:
+        recent = run.started_ms / 1000 >= since
+        if recent and run.state in ("failed", "lost") and not run.stopped:
+            groups[_kind(run)].append(run)
+    largest = sorted(groups.values(), key=len, reverse=True)[:_MOST_KINDS]
+    newest = [max(runs, key=lambda run: run.started_ms) for runs in largest]
+    sketches = read_sketches(store, newest, timeout=_TIMEOUT)
+    for run, runs in zip(newest, largest, strict=True):
+        sketch = sketches.get(run.name)
+        times = defaultdict[str, int](int)
+        for each in runs:
+            times[each.address.job] += 1
+        yield FailureKind(
+            verdict=run.verdict or "",
+            title=(sketch.title if sketch is not None else None) or "",
+            jobs=tuple(sorted(times, key=lambda job: (-times[job], job))),
+            times=len(runs),
+            newest=run.address,
+        )
