@@ -445,18 +445,11 @@ def _ended_itself(pod: Pod) -> tuple[str, str] | None:
     end = _end_of(status)
     if status is None or end is None:
         return None
-    if not _failed(end):
-        restarts = status.restart_count and status.state.terminated is None
-        return (
-            (_RESTARTING, "")
-            if restarts and _waiting(status)
-            else (
-                (end.reason or "Completed", end.message)
-                if status.state.terminated is not None
-                else None
-            )
-        )
-    return end.reason or "Error", end.message
+    if _failed(end):
+        return end.reason or "Error", end.message
+    if status.state.terminated is not None:
+        return end.reason or "Completed", end.message
+    return (_RESTARTING, "") if status.restart_count and _waiting(status) else None
 
 
 def _gone(pod: Pod, events: list[Happening]) -> tuple[str, str]:

@@ -635,24 +635,21 @@ def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     refused = AUTHORITY_REFUSED.search(last["message"])
     checked = CERTIFICATE_NOT_VERIFIED.search(last["message"])
     why = "" if checked is None else checked["why"].strip()
+    what = "their TLS handshake failed"
+    because = "it does not trust their certificates, or they don't use TLS."
+    if refused:
+        what = "they do not trust the scheduler's certificate"
+        because = (
+            "the workers refused its certificate, because another authority has issued it "
+            "than the one of their `--tls-ca-file` (unknown CA)."
+        )
+    elif why:
+        what = f"the scheduler refused their certificate ({why})"
+        because = f"it refused their certificates ({why})."
     yield TLS_MISCONFIGURED.found(
-        "Workers failed to join: they do not trust the scheduler's certificate"
-        if refused
-        else f"Workers failed to join: the scheduler refused their certificate ({why})"
-        if why
-        else "Workers failed to join: their TLS handshake failed",
-        cause=(
-            f"The scheduler saw {counted(len(failed), 'TLS handshake')} fail, and no "
-            "worker ever joined: "
-            + (
-                "the workers refused its certificate, because another authority has issued "
-                "it than the one of their `--tls-ca-file` (unknown CA)."
-                if refused
-                else f"it refused their certificates ({why})."
-                if why
-                else "it does not trust their certificates, or they don't use TLS."
-            )
-        ),
+        f"Workers failed to join: {what}",
+        cause=f"The scheduler saw {counted(len(failed), 'TLS handshake')} fail, and no "
+        f"worker ever joined: {because}",
         remedy=(
             "Start the workers with certificates of the scheduler's own authority "
             "(`--tls-ca-file`, `--tls-cert`, `--tls-key`) and a `tls://` address."

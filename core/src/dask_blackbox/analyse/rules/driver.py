@@ -866,16 +866,18 @@ def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
 def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
     """Return that the command could not be started at all."""
     name = next(iter(fact.argv), "")
-    missing = fact.exit_code == _NOT_FOUND
-    what = "was not found" if missing else f"could not be started: {fact.error}"
-    remedy = (
-        f"If that is a script of Python, begin the command with `python {name}`."
-        if name.endswith(".py")
-        else "Check how the command is spelled, and that the program is on the PATH of this "
-        "environment."
-        if missing
-        else "Check that the file is a program, and that this user may execute it."
-    )
+    what = f"could not be started: {fact.error}"
+    remedy = "Check that the file is a program, and that this user may execute it."
+    if fact.exit_code == _NOT_FOUND:
+        what = "was not found"
+        remedy = (
+            "Check how the command is spelled, and that the program is on the PATH of this "
+            "environment."
+        )
+    if name.endswith(".py"):
+        remedy = (
+            f"If that is a script of Python, begin the command with `python {name}`."
+        )
     return DRIVER_EXCEPTION.found(
         f"The command {short(repr(name), 80)} {what}",
         cause=f"`dask blackbox run` could not start {name!r}: {fact.error}.",

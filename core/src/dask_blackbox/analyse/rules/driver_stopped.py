@@ -1011,6 +1011,16 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     hang = case.standstill
     hung = hang is not None and hang.long
     blocked = hung and hang is not None and not hang.executing
+    remedy = (
+        "Find why the host ended the process: an eviction, a deployment, a scale-down, a spot "
+        "notice. Then rerun it."
+    )
+    if stopped.by == _LOOP:
+        remedy = _REMEDY_CANCELLED_BY_LOOP
+    elif person:
+        remedy = (
+            "If this was intended, no fix is needed: rerun it when you need the result."
+        )
     return STOPPED_BY_HOST.found(
         f"{host} stopped this {case.dialect.run} after {after}{why}{progress}",
         cause=(
@@ -1018,14 +1028,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
             f"{_where_it_was(case)}"
         ),
-        remedy=(
-            _REMEDY_CANCELLED_BY_LOOP
-            if stopped.by == _LOOP
-            else "If this was intended, no fix is needed: rerun it when you need the result."
-            if person
-            else "Find why the host ended the process: an eviction, a deployment, a "
-            "scale-down, a spot notice. Then rerun it."
-        ),
+        remedy=remedy,
         confidence="high",
         retry_advice="unknown" if person or blocked else "transient",
         evidence=_evidence_stopped_by_host(case, stopped),

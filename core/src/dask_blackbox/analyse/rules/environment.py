@@ -69,18 +69,18 @@ def ENVIRONMENT_MISMATCH(case: Case) -> Iterator[Finding]:
         return
     if deaths:
         text = " ".join(case.cause_of(d).because for d in deaths)
-        missing = MODULE_MISSING.search(text)
-        other = lacking_module(text)
-        module = missing[1] if missing else other
+        missing, other = MODULE_MISSING.search(text), lacking_module(text)
+        module, how = other, _how(text)
+        if missing:
+            module = missing[1]
+            how = f"because the module '{module}' is missing"
+        elif other:
+            how = f"because their '{other}' differs from the driver's"
         yield from verdict_on_deaths(
             case,
             ENVIRONMENT_MISMATCH,
             did="exited",
-            how=f"because the module '{missing[1]}' is missing"
-            if missing
-            else f"because their '{other}' differs from the driver's"
-            if other
-            else _how(text),
+            how=how,
             more=_versions_reported(case, other, deaths[-1].address) if other else "",
             remedy=_remedy_environment_mismatch(case, module)
             if module

@@ -567,26 +567,25 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     how = "by its host" if one else "by their hosts"
     if others:
         how = f"from outside ({', '.join(sorted(map(str, others)))})"
+    remedy = (
+        "The task is not at fault, and a retry helps. If it happens often, let "
+        "workers retire in time (`--lifetime` below the walltime, with "
+        "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
+        f"above {max(len(deaths) - 1, 3)}, because Dask counts such exits against "
+        "the task."
+    )
+    if by_script:
+        how, remedy = f"by {last.sender}", _change_sender(last)
+    elif preempted is not None:
+        how = f"by {preempted.manager}"
     stopped = "stopped" if others or by_script else "preempted"
     yield from verdict_on_deaths(
         case,
         WORKER_PREEMPTED,
         did=f"{'was' if one else 'were'} {stopped}",
-        how=f"by {last.sender}"
-        if by_script
-        else f"by {preempted.manager}"
-        if preempted is not None
-        else how,
+        how=how,
         retry_advice="unknown" if by_script else None,
-        remedy=_change_sender(last)
-        if by_script
-        else (
-            "The task is not at fault, and a retry helps. If it happens often, let "
-            "workers retire in time (`--lifetime` below the walltime, with "
-            "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
-            f"above {max(len(deaths) - 1, 3)}, because Dask counts such exits against "
-            "the task."
-        ),
+        remedy=remedy,
     )
 
 
