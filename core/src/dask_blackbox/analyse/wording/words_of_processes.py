@@ -92,7 +92,7 @@ def of_reused_key(keys: Sequence[str], first: KeyReused) -> Words:
 def of_merged_calls(merged: CallsMerged) -> Words:
     of = f"{quoted_key(merged.task)}, which uses {quoted(merged.draws)}"
     return Words(
-        text=f"At least {counted(merged.calls, 'more call')} of {of}, with equal arguments"
+        text=f"{counted(merged.calls, 'more call')} (or more) of {of}, with equal arguments"
         f"{code_line(merged, ' at ')} were no tasks of their own: Dask takes a function as pure, "
         "makes equal calls one task, and returns one result for all",
         headline=f"Equal calls of {quoted_key(merged.task)}, which draws random numbers, were one "
