@@ -14,7 +14,7 @@ import pytest
 from dask_blackbox import RunCard
 from dask_blackbox.card_data import Overview, TaskCost
 from dask_blackbox.events import ProcessingTask, RestrictedTask, Stall
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import CurrentState, Evidence, Finding, Subject
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
 from msgspec.structs import replace
@@ -24,7 +24,12 @@ from prefect_dask_blackbox import live_artifacts
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
 from prefect_dask_blackbox.identity import for_reader
 from prefect_dask_blackbox.job_page import job_table
-from prefect_dask_blackbox.live_artifacts import Live, until_next, without_short_stall
+from prefect_dask_blackbox.live_artifacts import (
+    Live,
+    Waiting,
+    until_next,
+    without_short_stall,
+)
 from prefect_dask_blackbox.lost_tasks import LostTasks
 from prefect_dask_blackbox.page import (
     Ended,
@@ -157,6 +162,7 @@ def test_a_server_that_does_not_answer_is_one_line(
                 dashboard=lambda: None,
                 read_names=lambda _: None,
                 begun=lambda: None,
+                state=lambda: None,
             )
             live.update(Progress(at=0.0, finished=1))
             live.start()
@@ -373,6 +379,52 @@ def test_a_run_that_goes_on_shows_how_far_it_is_and_why_it_stands_still() -> Non
     assert "| Memory | 1.9 GiB |" in page
     assert "| load | 3 | 5 | 1 |" in page
     assert "| sum | 0 | 3 | 0 |" in page
+
+
+def test_a_run_that_waits_shows_since_when_where_and_what_would_end_it() -> None:
+    key = "wait-1a2b3c4d-0000-4000-8000-000000000000"
+    state = CurrentState(
+        text="waiting for 4 m 10 s",
+        waits=True,
+        cause=f"'{key}' waits for an Event at /srv/etl.py:12 since 03:14:07.",
+        usual="it took 3 s in 20 runs",
+        ends="the event 'calendar' is set",
+    )
+
+    page = live_page(
+        CARD,
+        Progress(at=0.0),
+        tasks={},
+        names={key: "wait-0"},
+        seconds=260.0,
+        state=state,
+    )
+
+    for part in ("waiting for 4 m 10 s", "/srv/etl.py:12", "20 runs", "calendar"):
+        assert part in page
+    assert "- **usual**: " in page
+
+
+def test_a_recording_is_asked_only_while_nothing_finishes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[int]()
+
+    def read() -> CurrentState:
+        asked.append(1)
+        return CurrentState(text="waiting", waits=True)
+
+    monkeypatch.setattr(live_artifacts, "_PATIENCE", 0.0)
+    monkeypatch.setattr(live_artifacts, "_AGAIN", 1e9)
+    waiting = Waiting(read)
+
+    assert waiting.state(Progress(at=0.0, finished=1)) is None
+    for _ in range(3):  # it is not read again at once
+        shown = waiting.state(Progress(at=1.0, finished=1))
+        assert shown is not None
+        assert shown.text.startswith("waiting (at ")
+    assert waiting.state(Progress(at=2.0, finished=2)) is None
+    assert len(asked) == 1
 
 
 def test_tasks_whose_futures_nobody_holds_are_not_waited_for() -> None:

@@ -21,7 +21,7 @@ GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 FLOWS = (
     "evicted", "async_evicted", "evicted_slowly", "killed", "killed_before_its_card", "overdue", "async_overdue", "parent", "direct", "stalls", "parent_of_one_that_waits",
     *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task", "direct_crash",
-    "waits_for_memory", "gathered",
+    "waits_for_memory", "gathered", "explained",
 )  # fmt: skip
 PATIENCE = 120.0
 
@@ -219,6 +219,17 @@ def test_a_stall_is_an_event_with_its_reason(reported: RunFlow, prefect: Any) ->
     assert prefect.labels("dask.run.stall-over", "dask.stall", seen.id) == ["running"]
     for kind in ("dask.run.stalled", "dask.run.stall-over"):
         assert prefect.labels(kind, "dask.stall_number", seen.id) == ["1"]
+
+
+def test_the_page_of_a_run_that_waits_says_at_which_line_and_what_would_end_it(
+    reported: RunFlow,
+) -> None:
+    page = (reported("explained").parent / "began").read_text(encoding="utf-8")
+
+    assert page.startswith("## ▶ Running for ")
+    assert "failing_flows.py:" in page
+    assert "- **ends**: " in page
+    assert "calendar-ready" in page
 
 
 def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(

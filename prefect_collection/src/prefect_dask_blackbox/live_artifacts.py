@@ -33,12 +33,13 @@ from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
 
 if TYPE_CHECKING:
     from dask_blackbox.events import Stall
+    from dask_blackbox.finding import CurrentState
 
     from prefect_dask_blackbox.artifacts import FlowRunPage
     from prefect_dask_blackbox.lost_tasks import LostTasks
     from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
-__all__ = ["Live", "ended_by_task", "until_next", "without_short_stall"]
+__all__ = ["Live", "Waiting", "ended_by_task", "until_next", "without_short_stall"]
 
 _INTERVAL = 5.0
 """Seconds between two checks; a stall, or its end, is shown at once."""
@@ -50,6 +51,49 @@ _WAITING_LINES = 500
 _LOGGER = "dask"
 _own_logger = logging.getLogger("dask_blackbox")
 _ENDING = 5.0
+
+
+_PATIENCE = 60.0
+"""Seconds without a finished task after which the recording is asked what the run waits for."""
+_AGAIN, _COST = 5.0, 50.0
+"""How many times as long as nothing has finished until it is asked again, and how many times as
+long as the answer took, if that is more."""
+
+
+class Waiting:
+    """What a run waits for, by its recording: read while nothing finishes, and seldom.
+
+    Args:
+        read: Reads it.
+    """
+
+    def __init__(self, read: Callable[[], CurrentState | None]) -> None:
+        self._read, self._state = read, cast("CurrentState | None", None)
+        self._finished, self._since, self._due = -1, time.monotonic(), 0.0
+
+    def state(self, progress: Progress) -> CurrentState | None:
+        """Return what the run is doing, if no task has finished for a minute."""
+        now = time.monotonic()
+        if progress.finished != self._finished:
+            self._finished, self._since, self._due = progress.finished, now, 0.0
+            self._state = None
+        elif now - self._since >= _PATIENCE and now >= self._due:
+            with guard("what the running flow waits for"):
+                self._state = _with_moment(self._read())
+            took = time.monotonic() - now
+            waited = _AGAIN * (now - self._since)
+            self._due = now + took + max(waited, _COST * took)
+        return self._state
+
+
+def _with_moment(state: CurrentState | None) -> CurrentState | None:
+    """Return what a run is doing with the time of day, as it is shown for minutes."""
+    import msgspec
+
+    if state is None:
+        return None
+    read_at = f"{datetime.now(UTC):%H:%M:%S} UTC"
+    return msgspec.structs.replace(state, text=f"{state.text} (at {read_at})")
 
 
 class Live(threading.Thread):
@@ -64,6 +108,7 @@ class Live(threading.Thread):
         dashboard: Returns the address of Dask's dashboard, if there is one.
         read_names: Asks Prefect for the names of tasks that only it knows.
         begun: Shows the first card.
+        state: Reads from the recording what the run is doing; it may take seconds.
     """
 
     def __init__(
@@ -77,6 +122,7 @@ class Live(threading.Thread):
         dashboard: Callable[[], str | None],
         read_names: Callable[[Iterable[SubmittedTask]], None],
         begun: Callable[[], None],
+        state: Callable[[], CurrentState | None],
     ) -> None:
         super().__init__(name="dask-blackbox-prefect", daemon=True)
         # Prefect's settings belong to a context, which new threads do not have.
@@ -93,9 +139,11 @@ class Live(threading.Thread):
         self._memory: list[float] = []
         self._every, self._count = 1, 0
         self._due = 0.0
-        self._shown_stall = self._away = False
+        self._shown_stall: tuple[bool, object] = (False, False)
+        self._away = False
         self._stall_seen: tuple[Stall, float] | None = None
         self._long_task = DaskBlackboxSettings().long_task
+        self._waiting = Waiting(state)
         self.lines_sent = 0
         """How many lines were put into the flow run's log."""
 
@@ -156,7 +204,9 @@ class Live(threading.Thread):
         progress = self._with_stall_until_now(progress)
         progress = without_short_stall(progress, self._long_task)
         self._note_stall(progress)
-        now, stalled = time.monotonic(), progress.stall is not None
+        state = self._waiting.state(progress)
+        now = time.monotonic()
+        stalled = (progress.stall is not None, state is not None and state.text)
         if now < self._due and stalled == self._shown_stall:
             return
         seconds = now - self._began
@@ -170,6 +220,7 @@ class Live(threading.Thread):
             seconds=seconds,
             memory=self._memory,
             before=self._page.before,
+            state=state,
         )
         text = f"Running: {ended_text(tasks, progress)}"
         if progress.stall is not None:  # first: lists cut the rest

@@ -87,6 +87,7 @@ from prefect_dask_blackbox.unrequested_failures import (
 
 if TYPE_CHECKING:
     from dask_blackbox import Recording
+    from dask_blackbox.finding import CurrentState
     from dask_blackbox.identity import Identity
     from dask_blackbox.protocol.messages import Progress
     from prefect.client.orchestration import SyncPrefectClient
@@ -177,6 +178,7 @@ class ObservedRun:
             dashboard=self._dashboard,
             read_names=self._read_names,
             begun=self._show_running,
+            state=self._current_state,
         )
         self.recording = _new_recording(
             identity,
@@ -216,6 +218,15 @@ class ObservedRun:
         card = self.recording.card
         if card.state == "running":  # else `end` shows it, with what is known by then
             self._page.show(card)
+
+    def _current_state(self) -> CurrentState | None:
+        """Return what the run is doing, by what of its recording is in the store."""
+        from dask_blackbox import Run
+        from dask_blackbox.layout import RunAddress
+
+        attempt = self.recording.card.attempt
+        address = RunAddress.of(self._identity.job, self._identity.run_id, attempt)
+        return Run.at(self._options.place().open(), address).card().now
 
     def _log_if_unrecorded(self, card: RunCard) -> None:
         """Put one line into the flow run's log, if there is no recording, with the reason."""

@@ -14,10 +14,12 @@ from typing import Any
 import msgspec
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import Overview, TaskCost, not_stored
+from dask_blackbox.finding import CurrentState
 from dask_blackbox.formatting import capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
+from dask_blackbox.report.wording import rows_of_current_state
 
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.stalls import stall_text
@@ -276,6 +278,7 @@ def live_page(
     seconds: float,
     memory: Sequence[float] = (),
     before: Sequence[str] = (),
+    state: CurrentState | None = None,
 ) -> str:
     """Return the card of a flow run that goes on.
 
@@ -287,12 +290,19 @@ def live_page(
         seconds: Since it began.
         memory: Bytes that the workers have used together, at even intervals since then.
         before: A line of each earlier attempt.
+        state: What it is doing, by its recording, if nothing has finished for long.
     """
     parts = [f"## ▶ Running for {_duration(seconds)}", _links(card.links)]
     if (unrecorded := not_stored(card)) is not None:
         parts.append(f"⚠ **{escaped(capital(unrecorded))}**")
     if progress is not None and progress.stall is not None:
         parts.append(f"⚠ **{escaped(stall_text(progress.stall, names))}**")
+    if state is not None:
+        rows = rows_of_current_state(state)
+        said = [
+            f"- **{row}**: {escaped(with_names(text, names))}" for row, text in rows
+        ]
+        parts.append("\n".join(said))
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
     parts += [*before, _place(card.links)]
     return _joined(parts) + "\n"
