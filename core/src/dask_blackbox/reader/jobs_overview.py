@@ -16,7 +16,7 @@ import msgspec
 
 from dask_blackbox.layout import SketchName
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
-from dask_blackbox.reader.run_index import RunEntry, entries
+from dask_blackbox.reader.run_index import marked_runs
 from dask_blackbox.store import Store
 
 __all__ = ["FailureKind", "JobOutcomes", "JobsOverview", "Outcome", "jobs_overview"]
@@ -24,6 +24,8 @@ __all__ = ["FailureKind", "JobOutcomes", "JobsOverview", "Outcome", "jobs_overvi
 DAY = 86_400.0
 _MOST_JOBS, _MOST_KINDS = 500, 20
 _LOOKED_AT, _SHOWN = 100, 20
+_MARKS = 300
+"""Newest runs of the store that are looked at for those that have not ended."""
 _AT_ONCE = 16
 _TIMEOUT = 3.0
 _FEWEST_INTERVALS = 4
@@ -130,42 +132,48 @@ def jobs_overview(store: Store, *, now: float | None = None) -> JobsOverview:
     """
     now = time.time() if now is None else now
     deadline = time.monotonic() + _TIMEOUT
-    names = list(islice(store.folders("index/jobs/"), _MOST_JOBS + 1))
-    listed = names[:_MOST_JOBS]
+    newest: dict[str, float] = {}
+    for run in islice(marked_runs(store), _MARKS):
+        newest.setdefault(run.address.job, run.started)
+    names = list(islice(store.folders("sketches/"), _MOST_JOBS + 1))
+    listed = list(dict.fromkeys([*names[:_MOST_JOBS], *newest]))[:_MOST_JOBS]
 
-    def look(job: str) -> tuple[list[RunEntry], list[SketchName]] | None:
+    def look(job: str) -> list[SketchName] | None:
         if time.monotonic() > deadline:
             return None
-        newest = list(islice(entries(store, job=job), 1))
-        return newest, list(islice(sketched_runs(store, job), _LOOKED_AT))
+        return list(islice(sketched_runs(store, job), _LOOKED_AT))
 
     with ThreadPoolExecutor(_AT_ONCE) as readers:
         looked_at = dict(zip(listed, readers.map(look, listed), strict=True))
-    known = {job: each for job, each in looked_at.items() if each is not None}
-    jobs = [_job(job, *each, now) for job, each in known.items() if any(each)]
+    known = {job: runs for job, runs in looked_at.items() if runs is not None}
+    jobs = [
+        _job(job, newest.get(job), runs, now)
+        for job, runs in known.items()
+        if runs or job in newest
+    ]
     jobs.sort(key=lambda job: (_rank(job), -job.started))
-    ended = [run for _, runs in known.values() for run in runs]
+    ended = [run for runs in known.values() for run in runs]
     return JobsOverview(
         jobs=tuple(jobs),
         failures=tuple(_failures(store, ended, now - DAY)),
-        left_out=len(names) - len(known),
+        left_out=len({*names, *newest}) - len(known),
     )
 
 
 def _job(
-    job: str, newest: list[RunEntry], ended: list[SketchName], now: float
+    job: str, newest: float | None, ended: list[SketchName], now: float
 ) -> JobOutcomes:
     shown = ended[:_SHOWN]
     good = [each for each in shown if each.state == "succeeded"]
     starts = [each.started_ms / 1000 for each in ended]
-    last = max([*starts[:1], *(each.started for each in newest)])
+    last = max([*starts[:1], *([] if newest is None else [newest])])
     interval = _interval(starts)
     silent = now - last
     missed = interval is not None and silent > max(_OVERDUE * interval, _HOUR)
     return JobOutcomes(
         job=job,
         started=last,
-        running=bool(newest) and newest[0].started > (starts[0] if starts else 0.0),
+        running=newest is not None and newest > (starts[0] if starts else 0.0),
         outcomes=tuple(map(_outcome, shown)),
         succeeded=len(good),
         usual_duration=_median(each.duration for each in good),
