@@ -173,6 +173,9 @@ def _run(suite: Suite, marks: str, affected: set[str] | None) -> Ending:
     if suite.workers > 1:
         # Tests that share a fixture of their file run in one process (tests/conftest.py).
         options += [f"--numprocesses={suite.workers}", "--dist=loadgroup"]
+    if suite.environment == "core" and suite.name != "core":
+        # Without marks, all snapshots are expected to be looked at, which "core" does.
+        options.append("--snapshot-warn-unused")
     began = time.monotonic()
     code, summary, failed = _pytest(suite, [*options, *_selection(suite, files)])
     took = time.monotonic() - began
