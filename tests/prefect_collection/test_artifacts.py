@@ -427,6 +427,18 @@ def test_a_recording_is_asked_only_while_nothing_finishes(
     assert len(asked) == 1
 
 
+def test_a_large_recording_is_not_read_in_the_process_of_the_flow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read() -> CurrentState:
+        raise AssertionError("read")
+
+    monkeypatch.setattr(live_artifacts, "_PATIENCE", 0.0)
+    waiting, large = Waiting(read), Progress(at=0.0, submitted=1_000_000)
+
+    assert [waiting.state(large), waiting.state(large)] == [None, None]
+
+
 def test_tasks_whose_futures_nobody_holds_are_not_waited_for() -> None:
     tasks = {
         "load": Ended(submitted=4, ended=4),

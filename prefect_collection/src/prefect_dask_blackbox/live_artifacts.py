@@ -55,6 +55,9 @@ _ENDING = 5.0
 
 _PATIENCE = 60.0
 """Seconds without a finished task after which the recording is asked what the run waits for."""
+_MOST_TASKS = 20_000
+"""Dask tasks of a run of which the recording is read in this process, which is the flow's: of
+larger runs, that takes long and much memory."""
 _AGAIN, _COST = 5.0, 50.0
 """How many times as long as nothing has finished until it is asked again, and how many times as
 long as the answer took, if that is more."""
@@ -76,6 +79,8 @@ class Waiting:
         now = time.monotonic()
         if progress.finished != self._finished:
             self._finished, self._since, self._due = progress.finished, now, 0.0
+            self._state = None
+        elif progress.submitted > _MOST_TASKS:
             self._state = None
         elif now - self._since >= _PATIENCE and now >= self._due:
             with guard("what the running flow waits for"):
