@@ -57,7 +57,12 @@ def signalled(*orders: Piece, name: str = "unit-1") -> list[Piece]:
 
 
 def an_order(at: float = 9.0, **facts: object) -> Piece:
-    given = {"cluster": "SLURMCluster", "scheduler": SCHEDULER, "workers": ["unit-1"]}
+    given: dict[str, object] = {
+        "pid": 1,
+        "cluster": "SLURMCluster",
+        "scheduler": SCHEDULER,
+    }
+    given["workers"] = ["unit-1"]
     return an_event("workers-ended-by-cluster", "driver", at=at, **given | facts)
 
 
@@ -96,6 +101,15 @@ def test_an_order_about_something_else_explains_no_death(
     other = an_event("scheduler-info", "tcp://other", at=0.6)
 
     assert len(deaths_of(a_run(signalled(other, an_order(**facts))))) == 1  # type: ignore[arg-type]
+
+
+def test_a_worker_of_an_idle_cluster_that_a_gateway_stopped_did_not_die() -> None:
+    run = a_run(signalled(an_order(pid=None, cluster="dask-gateway")))
+
+    assert deaths_of(run) == ()
+    assert [each.rule for each in findings_in(run)] == []
+    [exit_] = worker_exits_of(run)
+    assert exit_.ordered_by == "dask-gateway"
 
 
 def test_a_cluster_that_is_closed_ends_all_its_workers() -> None:

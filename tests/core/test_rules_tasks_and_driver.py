@@ -804,6 +804,24 @@ def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
     assert "idle for too long" in found.title
 
 
+def test_a_gateway_that_stops_an_idle_cluster_is_not_somebody_who_signals_it() -> None:
+    line = "Cluster has been idle for 6.00 seconds, shutting down"
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        "abs-1 cancelled for reason: scheduler-connection-lost.",
+        a_log_line(line, role="scheduler", source="scheduler", logger="dask_gateway"),
+        an_event("scheduler-closing", reason="signal-2", by=""),
+    )
+
+    found = the_verdict(run)
+
+    assert (found.rule, found.retry_advice) == ("scheduler-lost", "environment")
+    assert (
+        "its gateway ended it because it had been idle for more than 6" in found.title
+    )
+    assert "c.ClusterConfig.idle_timeout" in (found.remedy or "")
+
+
 MISSED = an_exception("FileNotFoundError", "[Errno 2] No such file: '/out/troms.csv'")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from dask_blackbox.analyse import Case, exit_causes, findings_in, verdict_in, verdict_of
@@ -12,6 +13,7 @@ from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.exit_causes import DIED
 from dask_blackbox.analyse.facts.units import UnitEnding
 from dask_blackbox.analyse.rules import RULES
+from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -34,6 +36,7 @@ from runs_from_rows import (
     raised_in,
     succeeded,
     the_verdict,
+    the_verdict_on,
 )
 
 
@@ -772,3 +775,62 @@ def test_every_cause_of_a_death_has_a_text_of_its_own() -> None:
 
     assert {"unknown"} | (named & {rule.slug for rule in RULES}) == set(DIED)
     assert len(set(DIED.values())) == len(DIED)
+
+
+def _given_up_without_workers(
+    *pieces: Piece | Iterable[Piece], error: str = "NoWorkerError"
+) -> Finding:
+    """Return the verdict on a run whose task was given up, 15 s after the last worker left."""
+    why = "without any running workers."
+    if error != "NoWorkerError":
+        why = "for a valid worker matching all restrictions.\\n\\nRestrictions:\\nrestrictions={'gpu-1'}\\n"
+    text = f"Attempted to run task 'load-5' but timed out after 15.00 s waiting {why}"
+    raised = an_exception(f"distributed.scheduler.{error}", text, key="load-5")
+    return the_verdict_on(a_graph(), *pieces, *raised_in("load-5", raised, at=25.0))
+
+
+@pytest.mark.parametrize(
+    ("death", "rule"),
+    [
+        ({"exit_code": -11}, "worker-segfault"),
+        ({"exit_code": -9}, "worker-signalled"),
+        ({"exit_code": 3}, "worker-exit"),
+        ({"exit_code": None, "closing": "signal-15"}, "worker-preempted"),
+        ({"exit_code": None}, "no-valid-worker"),
+    ],
+)
+def test_that_no_worker_is_left_is_due_to_what_ended_the_workers(
+    death: dict[str, Any], rule: str
+) -> None:
+    found = _given_up_without_workers(
+        a_worker(), *a_death(at=10.0, executing=["load-2"], **death)
+    )
+
+    assert found.rule == rule
+    known = rule != "no-valid-worker"
+    assert found.subject.key == ("load-2" if known else "load-5")
+
+
+def test_that_no_worker_is_left_is_not_due_to_a_death_before_others_were_closed() -> (
+    None
+):
+    found = _given_up_without_workers(
+        a_worker(),
+        *a_death(at=5.0, exit_code=-11, executing=["load-2"]),
+        a_worker("tcp://w2", at=6.0, pid=200),
+        *a_departure("tcp://w2", at=10.0, expected=True, closing="nanny-close"),
+    )
+
+    assert found.rule == "no-valid-worker"
+
+
+def test_a_task_that_asks_for_what_no_worker_had_does_not_wait_for_those_that_died() -> (
+    None
+):
+    found = _given_up_without_workers(
+        a_worker(),
+        *a_death(at=10.0, exit_code=-11, executing=["load-2"]),
+        error="NoValidWorkerError",
+    )
+
+    assert found.rule == "no-valid-worker"

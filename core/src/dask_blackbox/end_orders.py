@@ -102,7 +102,9 @@ class EndOrders:
         for event in self._named.get(address, ()):
             soon = at <= event.at + _GRACE
             if soon and name and any(is_of_unit(name, unit) for unit in event.workers):
-                yield EndOrder(event.at, f"the driver's {event.cluster}")
+                # A cluster object is the driver's; a gateway is nobody's.
+                whose = "the driver's " if event.pid else ""
+                yield EndOrder(event.at, f"{whose}{event.cluster}")
 
 
 def is_of_unit(name: str, unit: str) -> bool:

@@ -97,6 +97,8 @@ def blame_of(end: EndOfWork) -> Blame:
         key = blamed_by(exception) if failure is None else failure.key
         return _blame_for_killed(end.dead, key, failure, proven=proven)
     if failure is not None:
+        if end.last_worker_died and _found_no_worker(failure):
+            return _blame_for_deaths(end.dead, None, failure=None, proven=proven)
         return Blame(failure=failure, proven=proven)
     if cut_off := _deaths_that_cut_off(exception, end.dead):
         return _blame_for_deaths(cut_off, None, failure=None, proven=True)
@@ -106,6 +108,11 @@ def blame_of(end: EndOfWork) -> Blame:
     if not relevant or not _ended_waiting(end):
         return Blame()
     return _blame_for_deaths(relevant, None, failure=None, proven=False)
+
+
+def _found_no_worker(failure: TaskFailure) -> bool:
+    """Return whether Dask gave a task up because no worker ran, whatever it asks for."""
+    return class_of(failure.exception) == "NoWorkerError"
 
 
 def _ended_waiting(end: EndOfWork) -> bool:

@@ -365,6 +365,7 @@ class Case:
             dead=tuple((death, self.cause_of(death)) for death in self.deaths),
             recovered=self._recovered_deaths,
             no_worker_left=self.no_worker_left,
+            last_worker_died=self._last_worker_died,
             blocked=self.standstill is not None,
             gave_up=self.gave_up_waiting,
             killed_repeatedly=self._kills_workers_repeatedly,
@@ -376,6 +377,14 @@ class Case:
         """Whether all workers had left when the outcome was decided, or there was none."""
         left = self.run.workers.select(epoch("left"))["left"]
         return not left.has_nulls() and not any(map(self.outcome.is_after, left))
+
+    @property
+    def _last_worker_died(self) -> bool:
+        """Whether all workers had left, and the one that left last had died."""
+        if not self.no_worker_left or self.run.workers.is_empty():
+            return False
+        last = self.run.workers.sort("left")["address"][-1]
+        return any(death.address == last for death in self.deaths)
 
     @_fact
     def unreceived(self) -> frozenset[str]:

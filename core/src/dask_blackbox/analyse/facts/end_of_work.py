@@ -27,6 +27,7 @@ class EndOfWork:
         dead: The deaths of the run.
         recovered: Those that the driver no longer waits for: their work was done elsewhere.
         no_worker_left: All workers had left, or there had been none.
+        last_worker_died: All workers had left, and the one that left last had died.
         blocked: Tasks could not proceed.
         gave_up: The driver failed without what it had waited for in vain.
         killed_repeatedly: A task had ended worker after worker when the driver gave up.
@@ -40,6 +41,7 @@ class EndOfWork:
     dead: Deaths
     recovered: tuple[WorkerExit, ...]
     no_worker_left: bool
+    last_worker_died: bool
     blocked: bool
     gave_up: bool
     killed_repeatedly: bool

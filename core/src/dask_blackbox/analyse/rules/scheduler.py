@@ -44,6 +44,7 @@ from dask_blackbox.formatting import (
     class_of,
     code_line,
     counted,
+    duration,
     short,
     size,
 )
@@ -491,12 +492,20 @@ def _reported_by(
 def _reason(case: Case, closing: Sequence[SchedulerClosing]) -> str | None:
     """Return why the scheduler closed, as it says; None if it never said that it did."""
     logs = case.run.logs.filter(case.run.logs["role"] == "scheduler")
+    idle = logs["message"].str.extract(_IDLE_AT_GATEWAY).drop_nulls().to_list()
+    if idle:
+        return f"{_GATEWAY_IDLE}{idle[-1]}"
     logged = logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)")
     reasons = [each.reason for each in closing if each.reason]
     reasons += logged.drop_nulls().tail(1).to_list()
     if not reasons and not closing:
         return None
     return next((each for each in reasons if each != "unknown"), "")
+
+
+_IDLE_AT_GATEWAY = r"^Cluster has been idle for (\d{1,9})\.\d\d seconds, shutting down"
+"""What a scheduler of dask-gateway logs before it has its gateway stop the cluster."""
+_GATEWAY_IDLE = "gateway-idle-"
 
 
 def _asked_by(closing: Sequence[SchedulerClosing]) -> str:
@@ -525,13 +534,25 @@ def _how(reason: str | None) -> tuple[str, RetryAdvice, str]:
         )
         return f"it was terminated from outside ({name})", "transient", remedy
     if "idle" in reason:
-        remedy = "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
-        return "it closed after being idle for too long", "environment", remedy
+        return _how_idle(reason)
     if reason == "terminate":
         return "a client shut it down", "unknown", _CLOSED
     if reason:
         return f"it closed ({short(reason, 60)})", "unknown", _CLOSED
     return "it closed in an orderly way and gave no reason", "unknown", _CLOSED
+
+
+def _how_idle(reason: str) -> tuple[str, RetryAdvice, str]:
+    if not reason.startswith(_GATEWAY_IDLE):
+        remedy = "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
+        return "it closed after being idle for too long", "environment", remedy
+    idle = duration(float(reason.removeprefix(_GATEWAY_IDLE)))
+    remedy = (
+        "Raise the gateway's `c.ClusterConfig.idle_timeout`, or the cluster option that sets it, "
+        "above the longest pause of the run; or create the cluster after the pause."
+    )
+    how = f"its gateway ended it because it had been idle for more than {idle}"
+    return how, "environment", remedy
 
 
 def _memory(case: Case) -> str:

@@ -1080,18 +1080,14 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
 @documented("no-valid-worker")
 def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
-    named = failure is not None and class_of(failure.exception) in (
-        "NoWorkerError",
-        "NoValidWorkerError",
-    )
-    if not case.failed or not (
-        named or case.raised("NoWorkerError", "NoValidWorkerError")
-    ):
+    if not _was_given_up(case):
         yield from _unrunnable_findings(case)
         return
     if not len(case.run.workers):
         yield _no_worker_yet_finding(case)
         return
+    if case.blame.cause not in (None, "unknown"):
+        return  # they had died, and what ended them says more
     match = case.search_exception(NO_WORKER_FOR_TASK.pattern)
     raised = (each.message for each in (case.exception, failure) if each is not None)
     text = next(filter(None, raised), "")
@@ -1121,6 +1117,13 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=case.exception_evidence(),
     )
+
+
+def _was_given_up(case: Case) -> bool:
+    """Return whether Dask gave a task up because no worker was there for it."""
+    failure, names = case.blame.failure, ("NoWorkerError", "NoValidWorkerError")
+    named = failure is not None and class_of(failure.exception) in names
+    return case.failed and (named or case.raised(*names))
 
 
 def _title_of_restricted(case: Case, key: str, restriction: str) -> str:

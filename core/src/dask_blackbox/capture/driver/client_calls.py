@@ -53,7 +53,15 @@ _MOST_FUTURES = 100_000
 _MOST_CHAINED = 20
 _DASKS = f"{os.sep}distributed{os.sep}"
 _PROCESSES = f"{os.sep}multiprocessing{os.sep}"
-_CLOSING, _RESTARTING = ("_close", "_shutdown", "__aexit__"), "_restart"
+_CLOSED_AS = {
+    "_close": "close",
+    "_shutdown": "shutdown",
+    "__aexit__": "close",
+    "_stop_internal": "close",  # of a `GatewayCluster`
+    "_stop_cluster": "stop_cluster",  # of a `Gateway`
+}
+"""What people call the functions that end a client or a cluster."""
+_RESTARTING = "_restart"
 _CANCELLING, _SENDING = "_cancel", "_graph_to_futures"
 _LONGEST_REASON = 200
 _WITHOUT_RESULT = ("error", "cancelled", "lost")
@@ -72,6 +80,7 @@ Sink = Callable[[str, list[object]], None]
 _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _patches = Patches()
+_gateway_patches = Patches()  # its library may be imported later
 _sees_forks = False
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
@@ -122,6 +131,7 @@ class DriverCalls:
                 _listeners.remove(self)
             if not _listeners:
                 _patches.restore()
+                _gateway_patches.restore()
                 programs.report_to(None)
                 os_calls.listen(None)
         self.flush_held()
@@ -321,20 +331,19 @@ def _closes(
             _note("driver-restart", place_of(innermost_user_frame(sys._getframe(1))))
         if name == _CANCELLING:
             _note_cancel(args, kwargs)
-        if name not in _CLOSING:
+        if name not in _CLOSED_AS:
             return
         closed = getattr(function, "__self__", None)
         owner = type(closed).__name__
-        what = "close" if name == "__aexit__" else name.lstrip("_")
         frame = innermost_user_frame(sys._getframe(1))
         handled = sys.exception()
         _note(
             "driver-closing",
             {
-                "what": f"{owner}.{what}",
+                "what": f"{owner}.{_CLOSED_AS[name]}",
                 "handling": identity_of(handled),
                 "exiting": _exiting(handled),
-                "ends_workers_of": scheduler_that_ends(closed, name),
+                "ends_workers_of": scheduler_that_ends(closed, name, kwargs),
                 **place_of(frame),
             },
         )
@@ -492,6 +501,7 @@ def _install() -> None:
     if not _sees_forks and hasattr(os, "register_at_fork"):
         _sees_forks = True  # this cannot be taken back
         os.register_at_fork(after_in_parent=_forked)
+    _install_in_gateway()
     if _patches:
         return
     if "distributed.client" not in sys.modules:
@@ -535,6 +545,14 @@ def _install() -> None:
     reused = ReusedKeys(lambda found: _note("key-reused", found), merged)
     reused.watch(Client, _patches)
     OrderedEnds(_note).watch(_patches)
+
+
+def _install_in_gateway() -> None:
+    """Watch what dask-gateway's own way from a thread to its loop ends."""
+    gateway = getattr(sys.modules.get("dask_gateway.client"), "Gateway", None)
+    inner = getattr(gateway, "sync", None)
+    if inner is not None and not _gateway_patches:
+        _gateway_patches.replace(gateway, "sync", inner, _watched_sync(inner))
 
 
 def _watched_sync(inner: Any) -> object:

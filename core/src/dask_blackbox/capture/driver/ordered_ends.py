@@ -11,7 +11,8 @@ import functools
 import os
 import sys
 import weakref
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .patches import Patches
@@ -177,13 +178,22 @@ _CORRECTS = "_correct_state_internal"
 """Closes the workers that a `SpecCluster` no longer wants, and opens those that it lacks."""
 
 
-def scheduler_that_ends(owner: Any, call: str) -> str | None:
+def scheduler_that_ends(
+    owner: Any, call: str, given: Mapping[str, object] = MappingProxyType({})
+) -> str | None:
     """Return the address of the scheduler whose workers a call ends; None: it ends none.
 
     Args:
         owner: The object whose method is called.
         call: Name of the method.
+        given: Its keyword arguments.
     """
+    if call == "_stop_internal":  # of a `GatewayCluster`, which is no `Cluster`
+        asked = given.get("shutdown")
+        ends = owner.shutdown_on_close if asked is None else asked
+        return str(owner.scheduler_address or "") if ends else None
+    if call == "_stop_cluster":
+        return ""
     cluster = _class_of("distributed.deploy.cluster", "Cluster")
     if cluster is not None and isinstance(owner, cluster):
         spec = _class_of("distributed.deploy.spec", "SpecCluster")

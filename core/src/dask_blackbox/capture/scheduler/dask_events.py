@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterator, Sequence
 
 from ..executions import short_key
 
@@ -136,6 +136,15 @@ def _bounded(msg: object) -> object:
 
 _NOTES = "_dask_blackbox_closing"
 _ASKED = "terminate"  # the operation that clients and cluster objects call
+
+
+GATEWAY = "dask_gateway.scheduler_preload"
+"""Logger of dask-gateway in its schedulers."""
+
+
+def ends_idle_cluster(row: Sequence[Any]) -> bool:
+    """Return whether a line says that a gateway is about to stop its cluster, which was idle."""
+    return row[5] == GATEWAY and str(row[7]).startswith("Cluster has been idle for ")
 
 
 def watch_closing(scheduler: Scheduler) -> None:

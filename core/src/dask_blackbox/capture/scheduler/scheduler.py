@@ -22,7 +22,14 @@ from ..redaction import MOST_VALUES
 from ..rpc_handlers import Handler
 from ..source_files import leave_source_files, name_source_files
 from .code_hashes import CodeMarks
-from .dask_events import closing_of, reported_by_dask, unwatch_closing, watch_closing
+from .dask_events import (
+    GATEWAY,
+    closing_of,
+    ends_idle_cluster,
+    reported_by_dask,
+    unwatch_closing,
+    watch_closing,
+)
 from .graphs import GroupCounts, empty_reads
 from .inventory import Inventory, scheduler_facts, worker_facts
 from .nanny_checks import NannyCheck, silent_workers
@@ -47,6 +54,7 @@ _OF_TASKS = (
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
 _HANDLERS = ("pull", "withdraw", "leave", "join", "alone")
 _TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
+_MOST_NAMES = 1_000
 _LAST_PULL = 2.0
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
 _UNPULLED_SECONDS = 600.0  # seconds without a pull
@@ -132,9 +140,9 @@ class SchedulerCapture(SchedulerPlugin):
             self._recording,
             "scheduler",
             lambda role: role,
-            lambda row: self._put("log", row),
+            self._take_line,
         )
-        self._tap.attach("distributed", "tornado.application")
+        self._tap.attach("distributed", "tornado.application", GATEWAY)
         self._event("recording-started", self._client or "")
         self._address = str(scheduler.address)
         self._event("scheduler-info", self._address, **scheduler_facts(scheduler))
@@ -165,6 +173,16 @@ class SchedulerCapture(SchedulerPlugin):
             each=self._check,
         )
         self._measures.start()
+
+    def _take_line(self, row: list[Any]) -> None:
+        self._put("log", row)
+        if ends_idle_cluster(row):
+            workers = [str(each.name) for each in self._scheduler.workers.values()]
+            self._event(
+                "workers-ended-by-cluster", "", cluster="dask-gateway",
+                scheduler=self._address, workers=workers[:_MOST_NAMES],
+                more=max(len(workers) - _MOST_NAMES, 0),
+            )  # fmt: skip
 
     async def _listen_on_tcp(self) -> None:
         """Open a socket for the recorder on a scheduler without one (`processes=False`).
