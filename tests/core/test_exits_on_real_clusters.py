@@ -90,7 +90,8 @@ def test_all_pieces_that_failed_the_same_way_are_counted(
     assert "8 of 8 tasks failed in the same way" in card.verdict.title
     errors = run_of(card).errors
     assert sorted(errors["outcome"].unique()) == ["erred", "released"]
-    assert errors.filter(pl.col("outcome") == "erred").height == 1
+    # Those whose error came before the driver let go of the others.
+    assert 0 < errors.filter(pl.col("outcome") == "erred").height < errors.height == 8
     assert errors["exception"].unique().to_list() == ["ValueError"]
     assert all("row" in message for message in errors["message"])
 
