@@ -542,6 +542,33 @@ def test_a_result_that_could_not_be_sent_is_the_reason_where_the_driver_handled_
     assert ("'open' (lock)" in found.title) == (rule == "result-not-serializable")
 
 
+def test_a_graph_that_was_not_read_is_the_reason_where_the_driver_counts_its_errors() -> (
+    None
+):
+    unread = "Error during deserialization of the task graph. This frequently"
+    handled = [
+        an_event(
+            "driver-call-failed", "driver", at=8.0 + n / 10, call="Future.result", pid=1,
+            exception="RuntimeError", message=unread, key=f"level-{n}", identity=str(n),
+        )
+        for n in range(3)
+    ]  # fmt: skip
+    logged = a_log_line(
+        "Failed to deserialize <memory at 0x7f>\nTraceback (most recent call last):\n"
+        '  File "/jobs/gauges.py", line 9, in __setstate__\n'
+        "    raise RuntimeError(name)\nRuntimeError: gauge 3 is elsewhere",
+        role="scheduler", source="scheduler",
+    )  # fmt: skip
+    earlier = a_failed_task("rate-1", "KeyError", "no rate for 2019", at=3)
+    ended = an_exception("SystemExit", "3 of 3 tanks failed")
+    found = the_verdict_on(
+        a_worker(), a_graph(), earlier, logged, *handled, failed_with(ended)
+    )
+
+    assert found.rule == "graph-not-deserializable"
+    assert "gauge 3 is elsewhere" in found.title
+
+
 def test_what_dask_refused_is_the_reason_though_the_clean_up_failed_too() -> None:
     reported = (
         "Traceback (most recent call last):\n"

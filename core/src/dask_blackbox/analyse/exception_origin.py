@@ -120,7 +120,10 @@ def _leading_failure(exception: DriverException, end: EndOfWork) -> TaskFailure 
     candidates = [
         each
         for each in end.failures
-        if not in_user_code or _passes(exception, each) or str(each) in handled
+        if not in_user_code
+        or _passes(exception, each)
+        or _holds(exception, each)
+        or str(each) in handled
     ]
     # A task that asked for others' work with a client of its own got their error, too.
     candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
@@ -258,6 +261,11 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
         return failure.message in exception.traceback
     # A bare `assert`, or `next()` of nothing, says nothing: only the line shows it.
     return _passes(exception, failure)
+
+
+def _holds(exception: DriverException, failure: TaskFailure) -> bool:
+    """Return whether the message of the driver's exception holds a task's traceback."""
+    return bool(failure.traceback) and failure.traceback in exception.message
 
 
 def _passes(exception: DriverException, failure: TaskFailure) -> bool:

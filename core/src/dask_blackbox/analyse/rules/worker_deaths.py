@@ -317,6 +317,7 @@ def WORKER_ABORT(case: Case) -> Iterator[Finding]:
 # `sys.exit` in a task passes through Dask and takes the whole worker with it; with code 0 not
 # even the nanny's log says that anything happened.
 
+_QUOTES = "'\""
 _JUST_NOW = 1.0  # seconds that a line may be older than the exit of who printed it
 
 
@@ -334,7 +335,9 @@ def WORKER_EXIT(case: Case) -> Iterator[Finding]:
         WORKER_EXIT,
         did="exited",
         how=f"with code {code}",
-        more=(f"`sys.exit` was called at {frame}. " if frame else "")
+        more=(
+            f"`sys.exit` was called at {frame}{_exit_text(deaths)}. " if frame else ""
+        )
         + _printed(case, deaths[-1]),
         remedy=(
             f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
@@ -387,6 +390,15 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _exit_text(deaths: tuple[WorkerExit, ...]) -> str:
+    """Return what `sys.exit` was given, if that was a text."""
+    lines = (line for death in reversed(deaths) for line in reversed(death.last_lines))
+    found = next(filter(None, map(TASK_CALLED_EXIT.search, lines)), None)
+    if found is None or found["said"].isdecimal() or not found["said"]:
+        return ""
+    return f" with “{short(found['said'].strip(_QUOTES), 160)}”"
 
 
 def _printed(case: Case, death: WorkerExit) -> str:
