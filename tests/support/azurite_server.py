@@ -1,7 +1,4 @@
-"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input, or by SIGTERM.
-
-azurite_server.py [install]: with `install`, it only fetches the package, which takes long.
-"""
+"""Azurite, the emulator of Azure Storage, by npm.  Prints its port; ends with its standard input, or by SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,18 +12,15 @@ import time
 
 _PACKAGE = "azurite@3.35.0"
 _COMMAND = ["npx", "--yes", f"--package={_PACKAGE}", "azurite-blob"]
-_STARTING = 50.0  # seconds: less than those who start it wait
-
-
-def install() -> None:
-    """Fetch the package into npm's cache."""
-    subprocess.run([*_COMMAND, "--version"], stdout=subprocess.DEVNULL, check=True)
+_STARTING = 50.0  # seconds
 
 
 def main() -> None:
     """Serve until the standard input is closed."""
     # Who started this ends it by SIGTERM; npm's processes have to end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    # Into npm's cache, which takes long and is not a part of the start.
+    subprocess.run([*_COMMAND, "--version"], stdout=subprocess.DEVNULL, check=True)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [*_COMMAND, "--silent"]
@@ -59,4 +53,4 @@ def _answers(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    install() if "install" in sys.argv else main()
+    main()

@@ -110,9 +110,17 @@ def embedded_s3(
 
 @contextmanager
 def running_server(
-    command: Sequence[str], *, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = _TIMEOUT,
 ) -> Iterator[tuple[int, int]]:
     """Run a server that prints its port once it listens, and ends with its standard input.
+
+    Args:
+        command: That starts it.
+        environment: More variables.
+        timeout: Seconds until it has to have printed its port.
 
     Yields:
         Its port and its process id.
@@ -131,12 +139,14 @@ def running_server(
             start_new_session=True,
         )
         try:
-            yield _port_of(process, errors), process.pid
+            yield _port_of(process, errors, timeout), process.pid
         finally:
             _end(process)
 
 
-def _port_of(process: subprocess.Popen[bytes], errors: IO[bytes]) -> int:
+def _port_of(
+    process: subprocess.Popen[bytes], errors: IO[bytes], timeout: float
+) -> int:
     """Return the port that the server reports once it listens."""
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     lines: list[bytes] = []
@@ -145,7 +155,7 @@ def _port_of(process: subprocess.Popen[bytes], errors: IO[bytes]) -> int:
         target=lambda: lines.append(stdout.readline()), daemon=True
     )
     reading.start()
-    reading.join(_TIMEOUT)
+    reading.join(timeout)
     if lines and lines[0].strip().isdigit():
         return int(lines[0])
     process.kill()
