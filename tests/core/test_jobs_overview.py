@@ -78,6 +78,7 @@ JOBS = {
     ),
     "silent": [Night(72 + 24 * n) for n in range(10)],
     "stopped": nightly(Night(2, "aborted", "stopped-by-host")),
+    "interrupted": nightly(Night(2, "aborted", "cancelled", "cccc3333")),
     "first run goes on": [Night(0.1, "running")],
 }
 
@@ -110,6 +111,7 @@ def of(name: str) -> JobOutcomes:
         ("fails again", {"succeeded": 10, "is_new": False, "failed": True}),
         ("fails anew", {"is_new": True, "failed": True, "usual_duration": 600.0}),
         ("silent", {"overdue": 72 * HOUR, "interval": 24 * HOUR, "failed": False}),
+        ("interrupted", {"is_new": False, "failed": False}),
         ("stopped", {"is_new": False, "failed": False, "overdue": None}),
         ("first run goes on", {"running": True, "outcomes": (), "interval": None}),
     ],

@@ -32,6 +32,7 @@ _FEWEST_INTERVALS = 4
 _OVERDUE = 2.0
 """A job has missed a run if this many usual intervals have passed since the last."""
 _HOUR = 3600.0
+_FAILED = ("failed", "lost")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ class JobOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def failed(self) -> bool:
         """Whether the newest run that has ended failed."""
-        return bool(self.outcomes) and self.outcomes[0].state in ("failed", "lost")
+        return bool(self.outcomes) and self.outcomes[0].state in _FAILED
 
 
 class FailureKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +209,7 @@ def _interval(starts: list[float]) -> float | None:
 
 
 def _is_new(ended: list[SketchName]) -> bool:
-    if len(ended) <= 1 or ended[0].state == "succeeded" or ended[0].stopped:
+    if len(ended) <= 1 or ended[0].state not in _FAILED or ended[0].stopped:
         return False
     kind = _kind(ended[0])
     return all(_kind(each) != kind for each in ended[1:] if each.state != "succeeded")
@@ -231,7 +232,7 @@ def _failures(
     groups = defaultdict[tuple[str | None, str | None], list[SketchName]](list)
     for run in ended:
         recent = run.started_ms / 1000 >= since
-        if recent and run.state in ("failed", "lost") and not run.stopped:
+        if recent and run.state in _FAILED and not run.stopped:
             groups[_kind(run)].append(run)
     largest = sorted(groups.values(), key=len, reverse=True)[:_MOST_KINDS]
     newest = [max(runs, key=lambda run: run.started_ms) for runs in largest]
