@@ -1,4 +1,4 @@
-"""The page about all DAGs: failures by cause, what waits for them, and who may see it."""
+"""The pages about many runs: of all DAGs, and of one DAG or DAG run."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ class _Night:
         self._rows = rows
         self._new: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
         self._number = 10_000
+        self.run_ids: set[str] = set()
 
     def run(self, dag_id: str, run_id: str = "r1") -> None:
         self._number += 1
@@ -92,6 +93,7 @@ class _Night:
             }
         )
         self._at = (dag_id, run_id)
+        self.run_ids.add(run_id)
 
     def task(
         self,
@@ -150,7 +152,8 @@ class _Night:
 @pytest.fixture
 def night(rows: _Rows) -> Iterator[_Night]:
     """Return what writes a night, and removes it afterwards."""
-    yield _Night(rows)
+    written = _Night(rows)
+    yield written
     from airflow.models.dagrun import DagRun
     from airflow.models.taskinstance import TaskInstance
     from airflow.models.xcom import XComModel
@@ -160,7 +163,7 @@ def night(rows: _Rows) -> Iterator[_Night]:
     with create_session() as session:
         for model in (XComModel, TaskInstance, DagRun):
             table = model.__table__
-            session.execute(delete(table).where(table.c.run_id == "r1"))
+            session.execute(delete(table).where(table.c.run_id.in_(written.run_ids)))
 
 
 @pytest.fixture(scope="module")
@@ -353,3 +356,100 @@ def test_whatever_is_asked_for_has_an_answer(
 
     assert answer.status_code == 200
     assert "<b>" not in answer.text
+
+
+# One DAG
+
+
+def _mapped_runs(night: _Night) -> None:
+    """Write two runs of a DAG: 650 instances of a mapped task in each, 20 of them failed."""
+    for run_id in ("r1", "r2"):
+        night.run("mapped", run_id)
+        night.task("load", _GOOD)
+        for index in range(650):
+            fails = run_id == "r2" and index % 32 == 0 and index < 640
+            night.task(
+                "price",
+                _failed(_CAUSES[0]) if fails else _GOOD,
+                state="failed" if fails else "success",
+                index=index,
+                rendered_map_index=f"region-{index}",
+            )
+    night.write()
+
+
+def _rows_of(page: str) -> list[str]:
+    found = re.findall(r'<a href="[^"]*/task\?[^"]*">([^<]+)</a></td>', page)
+    return [unescape(each).replace("\xa0", " ") for each in found]
+
+
+def test_the_runs_of_a_dag_are_shown_by_dag_run_in_pages(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    _mapped_runs(night)
+
+    pages = [get(f"dags/mapped/runs?page={each}").text for each in range(1, 15)]
+
+    assert "1302 Dask runs, page 1 of 14" in pages[0]
+    every = [row for page in pages for row in _rows_of(page)]
+    assert len(every) == 1302
+    assert every.count("price [region-649]") == 2
+    assert every[0] == "price [region-608]"  # failures first
+    headings = [re.findall(r'scope="rowgroup".*?</th>', page) for page in pages]
+    assert "651 Dask runs" in headings[0][0]
+    assert [len(each) for each in headings].count(2) == 1  # one page has both DAG runs
+    assert sum("20 failed" in each for found in headings for each in found) == 7
+    assert "<h2>price</h2>" in pages[0]
+    assert "<h2>price</h2>" not in pages[1]
+    assert "There are 14 pages" in get("dags/mapped/runs?page=15").text
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("show=failed", 20),
+        ("find=region-64", 22),  # 64, and 640 to 649, in each of two runs
+        ("find=REGION-64&show=failed", 1),
+        ("run_id=r1", 651),
+        ("run_id=r1&show=failed", 0),
+        ("task_id=load", 2),
+        ("find=r2&task_id=price", 650),
+    ],
+)
+def test_the_runs_of_a_dag_can_be_filtered(
+    night: _Night, get: Callable[..., Any], query: str, count: int
+) -> None:
+    _mapped_runs(night)
+
+    page = get(f"dags/mapped/runs?{query}").text
+
+    plural = "" if count == 1 else "s"
+    assert (f"{count} Dask run{plural}" in page) is (count > 0)
+    assert len(_rows_of(page)) == min(count, 100)
+    assert count or "No Dask run is failed" in page
+
+
+def test_a_filter_keeps_what_else_was_asked_for(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    _mapped_runs(night)
+
+    page = get("dags/mapped/runs?run_id=r2&task_id=price&find=region-1").text
+    older = re.search(r'href="[^"]*/(dags/mapped/runs\?[^"]+)">Older', page)
+    assert older is not None
+
+    assert "page 2 of" in get(unescape(older[1])).text
+    assert set(re.findall(r'type="hidden" name="(\w+)"', page)) == {
+        "run_id",
+        "task_id",
+        "show",
+    }
+
+
+def test_what_is_looked_for_is_escaped(night: _Night, get: Callable[..., Any]) -> None:
+    _mapped_runs(night)
+
+    page = get("dags/mapped/runs?find=%3Cscript%3Ealert(1)%3C/script%3E").text
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page

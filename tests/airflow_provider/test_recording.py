@@ -201,7 +201,7 @@ with DAG({dag_id!r}):
         len([each for each in ran.messages if "This run is not recorded:" in each]) == 1
     )
     assert ran.xcoms["dask_recording"]["kept"] == "none"
-    page = bytes(dag_page.page(dag_id, "", "").body).decode()
+    page = bytes(dag_page.page(dag_page.Asked(dag_id)).body).decode()
     assert "1 not recorded" in page
     assert "usually" not in page
     seen = task_seen(TaskKey(dag_id, ran.run_id, "work"))

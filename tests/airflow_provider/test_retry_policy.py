@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk import RetryAction
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from dask_blackbox.card import RunCard
 from retry_cards import a_card
@@ -120,8 +121,6 @@ def _retry_reasons(dag_run: Any) -> dict[tuple[str, int], str | None]:
 
 
 def _cards(store: Path, task: str) -> list[Any]:
-    import json
-
     found = sorted(store.glob(f"runs/job=retried.{task}/run=*/attempt=*/card.json"))
     return [json.loads(each.read_text()) for each in found]
 
@@ -134,9 +133,13 @@ def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
 # Decisions, card by card
 
 
-def _decided(card: RunCard | None, policy: DaskRetryPolicy) -> RetryAction:
+def _decided(
+    card: RunCard | None,
+    policy: DaskRetryPolicy,
+    error: BaseException = ValueError("x"),  # noqa: B008 - never raised
+) -> RetryAction:
     context = {"ti": SimpleNamespace(task=SimpleNamespace(dask_card=card))}
-    return policy.evaluate(ValueError("x"), 1, 2, context).action
+    return policy.evaluate(error, 1, 2, context).action
 
 
 @pytest.mark.parametrize(
@@ -180,8 +183,48 @@ def test_a_failure_of_ours_changes_nothing(
     assert swallowed[0][0] == "the decision whether to retry"
 
 
+def _with_airflows_own() -> DaskRetryPolicy:
+    """Return a policy that leaves to Airflow's own what the verdict does not decide."""
+    rules = [RetryRule("builtins.KeyError", action=RetryAction.FAIL)]
+    return DaskRetryPolicy(otherwise=ExceptionRetryPolicy(rules=rules))
+
+
+@pytest.mark.parametrize(
+    ("card", "error", "action"),
+    [
+        (a_card(confidence="high", advice="transient"), KeyError(), RetryAction.RETRY),
+        (a_card(confidence="high", advice="unknown"), KeyError(), RetryAction.FAIL),
+        (
+            a_card(confidence="high", advice="unknown"),
+            ValueError(),
+            RetryAction.DEFAULT,
+        ),
+        (None, KeyError(), RetryAction.FAIL),
+    ],
+    ids=["the verdict", "the other policy", "neither", "no card"],
+)
+def test_another_policy_decides_where_the_verdict_does_not(
+    card: RunCard | None, error: BaseException, action: RetryAction
+) -> None:
+    assert _decided(card, _with_airflows_own(), error) is action
+
+
+def test_what_decides_otherwise_has_to_be_a_policy() -> None:
+    with pytest.raises(TypeError, match="otherwise= is str, and not a retry policy"):
+        DaskRetryPolicy(otherwise="fail")  # type: ignore[arg-type]
+
+
 def test_a_policy_survives_serialization() -> None:
     policy = DaskRetryPolicy(fail=["memory"], store="s3://dask-runs")
     again = DaskRetryPolicy.deserialize(policy.serialize())
 
     assert vars(again) == vars(policy)
+
+
+def test_a_policy_survives_serialization_with_the_one_that_decides_otherwise() -> None:
+    again = DaskRetryPolicy.deserialize(
+        json.loads(json.dumps(_with_airflows_own().serialize()))
+    )
+
+    assert _decided(None, again, KeyError()) is RetryAction.FAIL
+    assert _decided(None, again, ValueError()) is RetryAction.DEFAULT

@@ -363,9 +363,9 @@ def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
     inside = _inside(page, "Dask runs")
 
     expect(inside.locator(".trend h2")).to_have_text("part")
-    expect(inside.locator("tbody tr")).to_have_count(2)
+    expect(inside.locator("tbody td.what")).to_have_count(2)
     _pictures(page, screenshots, "runs")
-    inside.locator("tbody a").first.click()
+    inside.locator("tbody td a").first.click()
     expect(inside.locator(".bar .state")).to_be_visible()
     page.close()
 

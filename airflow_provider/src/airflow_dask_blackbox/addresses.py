@@ -24,6 +24,7 @@ __all__ = [
     "page_of",
     "runs_of",
     "runs_page",
+    "runs_page_of",
     "tab_of",
 ]
 
@@ -114,6 +115,18 @@ def page_of(key: TaskKey, page: str, **more: object) -> str:
 def runs_page(**query: object) -> str:
     """Return the address of our page on the Dask runs of all DAGs."""
     return f"{base_url()}{PREFIX}/runs?{urlencode(query)}"
+
+
+def runs_page_of(dag_id: str, **query: object) -> str:
+    """Return the address of our page on the Dask runs of a DAG.
+
+    Args:
+        dag_id: Which DAG.
+        query: What to show; what is empty is left out.
+    """
+    asked = urlencode({name: value for name, value in query.items() if value})
+    place = f"{base_url()}{PREFIX}/dags/{quote(dag_id, safe='')}/runs"
+    return f"{place}?{asked}" if asked else place
 
 
 def log_of(key: TaskKey, try_number: int) -> str:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from dask_blackbox.card import reason_for_retry
 from dask_blackbox.guard import guard
 
 try:
-    from airflow.sdk import RetryDecision, RetryPolicy
+    from airflow.sdk import RetryAction, RetryDecision, RetryPolicy
 except ImportError as error:
     raise ImportError(
         "DaskRetryPolicy needs Airflow 3.3 or newer; on older versions use "
@@ -34,7 +36,7 @@ class DaskRetryPolicy(RetryPolicy):
     """Fail a task at once if it is certain that a retry would fail, too.
 
     `unknown` advice, advice of lower confidence, a run without a card and any error in
-    this policy leave the decision to the task's `retries`.
+    this policy leave the decision to `otherwise`, and without one to the task's `retries`.
 
     Args:
         fail: Advice with which the task fails at once.
@@ -43,6 +45,11 @@ class DaskRetryPolicy(RetryPolicy):
         store: Store of the recordings that tasks of other operators make themselves.
         store_conn_id: Connection of that store.
         job: The recording's job, if it is not `<dag_id>.<task_id>`.
+        otherwise: The policy that decides where the verdict does not, such as Airflow's
+            `ExceptionRetryPolicy`.
+
+    Raises:
+        TypeError: if `otherwise` is no retry policy.
     """
 
     def __init__(
@@ -53,7 +60,14 @@ class DaskRetryPolicy(RetryPolicy):
         store: str | None = None,
         store_conn_id: str | None = None,
         job: str | None = None,
+        otherwise: RetryPolicy | None = None,
     ) -> None:
+        if not (otherwise is None or isinstance(otherwise, RetryPolicy)):
+            raise TypeError(
+                f"otherwise= is {type(otherwise).__name__}, and not a retry policy such as "
+                "ExceptionRetryPolicy(rules=[…])"
+            )
+        self.otherwise = otherwise
         self.fail = check_advice(fail)
         self.transient_delay = transient_delay
         self.store, self.store_conn_id, self.job = store, store_conn_id, job
@@ -69,7 +83,9 @@ class DaskRetryPolicy(RetryPolicy):
         with guard("the decision whether to retry"):
             if context is not None:
                 decision = self._decided(context)
-        return decision
+        if self.otherwise is None or decision.action is not RetryAction.DEFAULT:
+            return decision
+        return self.otherwise.evaluate(exception, try_number, max_tries, context)
 
     def _decided(self, context: Mapping[str, Any]) -> RetryDecision:
         task = context["ti"].task
@@ -98,6 +114,7 @@ class DaskRetryPolicy(RetryPolicy):
             "store": self.store,
             "store_conn_id": self.store_conn_id,
             "job": self.job,
+            "otherwise": _serialized(self.otherwise),
         }
 
     @classmethod
@@ -109,7 +126,27 @@ class DaskRetryPolicy(RetryPolicy):
             store=data.get("store"),
             store_conn_id=data.get("store_conn_id"),
             job=data.get("job"),
+            otherwise=_deserialized(data.get("otherwise")),
         )
+
+
+def _serialized(policy: RetryPolicy | None) -> dict[str, object] | None:
+    if policy is None:
+        return None
+    kind = type(policy)
+    return {
+        "module": kind.__module__,
+        "class": kind.__qualname__,
+        "policy": policy.serialize(),
+    }
+
+
+def _deserialized(data: Mapping[str, Any] | None) -> RetryPolicy | None:
+    if data is None:
+        return None
+    kind = attrgetter(data["class"])(import_module(data["module"]))
+    policy: RetryPolicy = kind.deserialize(data["policy"])
+    return policy
 
 
 def _cut(reason: str) -> str:

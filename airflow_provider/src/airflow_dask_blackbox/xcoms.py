@@ -20,6 +20,7 @@ from airflow_dask_blackbox.addresses import (
 )
 from airflow_dask_blackbox.causes import Cause, unusual_in
 from airflow_dask_blackbox.links import RECORDING_KEY, push_links
+from airflow_dask_blackbox.metrics import count_run
 
 if TYPE_CHECKING:
     # The real ones bring msgspec and more, and are needed in tasks only.
@@ -49,6 +50,7 @@ class LinkPublisher:
         self._announced: dict[str, object] = {}
         self._addresses: dict[str, str] = {}
         self._dashboard = ""
+        self._counted = False
         if not links_lead_to_store():
             key, number = TaskKey.of(ti), ti.try_number
             self._addresses = {
@@ -111,7 +113,8 @@ class LinkPublisher:
         self._push({"dashboard": ""})
 
     def show_state(self, card: RunCard) -> None:
-        """Publish the state of the recording."""
+        """Publish the state of the recording, and count it once it has ended."""
+        self._count_once(card)
         over = {} if card.state == "running" else {"dashboard": ""}
         self._push({**self.addressed(card).links, **over})
         now: dict[str, object] = {"state": card.state, "headline": card.headline}
@@ -136,6 +139,11 @@ class LinkPublisher:
         self._announced = facts
         with guard("logging the state of the recording"):
             self._ti.xcom_push(key=self._key, value=facts)
+
+    def _count_once(self, card: RunCard) -> None:
+        if card.state != "running" and not self._counted:
+            self._counted = True
+            count_run(self._ti, card)
 
     def _push(self, addresses: dict[str, str]) -> None:
         if self._buttons is not None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_plus
 
 import anyio
 import anyio.to_thread
@@ -127,10 +127,7 @@ async def _dashboard(request: Request, dag_id: str) -> Response:
 
 
 async def _runs(request: Request, dag_id: str) -> Response:
-    asked = _Query(request)
-    return await _in_thread(
-        dag_page.page, dag_id, asked.text("run_id"), asked.text("task_id")
-    )
+    return await _in_thread(dag_page.page, _Query(request).asked_of(dag_id))
 
 
 async def _all_runs(request: Request, user: User) -> Response:
@@ -151,9 +148,11 @@ class _Query:
 
     def __init__(self, request: Request) -> None:
         self._words: dict[str, str] = {}
+        self._typed_words: dict[str, str] = {}
         for pair in request.scope["query_string"].decode("latin-1").split("&"):
             name, _, value = pair.partition("=")
             self._words[unquote(name)] = unquote(value)
+            self._typed_words[unquote(name)] = unquote_plus(value)
 
     def text(self, name: str) -> str:
         return self._words.get(name, "")
@@ -163,15 +162,31 @@ class _Query:
         return int(value) if value.isascii() and value.lstrip("-").isdigit() else None
 
     def asked(self) -> all_dags.Asked:
-        hours, page = self.number("hours") or 24, self.number("page") or 1
-        # A form writes its text with a `+` for each space; no id of a DAG has either.
-        show, dag = (self.text(name).replace("+", " ") for name in ("show", "dag"))
+        hours = self.number("hours") or 24
         return all_dags.Asked(
             hours=min(max(hours, 1), all_dags.MOST_HOURS),
-            dag=dag[:250].strip(),
-            show=show if show in all_dags.SHOWN else all_dags.SHOWN[0],
-            page=max(page, 1),
+            dag=self._typed("dag"),
+            show=self._one_of("show", all_dags.SHOWN),
+            page=max(self.number("page") or 1, 1),
         )
+
+    def asked_of(self, dag_id: str) -> dag_page.Asked:
+        return dag_page.Asked(
+            dag_id=dag_id,
+            run_id=self.text("run_id"),
+            task_id=self.text("task_id"),
+            show=self._one_of("show", dag_page.SHOWN),
+            find=self._typed("find"),
+            page=max(self.number("page") or 1, 1),
+        )
+
+    def _typed(self, name: str) -> str:
+        # A form writes its text with a `+` for each space, and a `+` as `%2B`.
+        return self._typed_words.get(name, "")[:250].strip()
+
+    def _one_of(self, name: str, known: tuple[str, ...]) -> str:
+        word = self._typed(name)
+        return word if word in known else known[0]
 
     def key(self, dag_id: str) -> TaskKey:
         # Airflow leaves the placeholder in where a task is not mapped.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -12,13 +14,15 @@ from dask_blackbox.finding import Change
 from dask_blackbox.job_history import FailureGroup
 from fastapi.responses import Response
 
-from airflow_dask_blackbox.addresses import TaskKey, page_of
+from airflow_dask_blackbox.addresses import TaskKey, page_of, runs_page_of
 from airflow_dask_blackbox.tab.recordings import Recorded, place_of, recordings_of
 from airflow_dask_blackbox.tab.tasks import Announced, announced_in
 from airflow_dask_blackbox.tab.templating import answer
 
-__all__ = ["page"]
+__all__ = ["SHOWN", "Asked", "page"]
 
+_MOST_RUNS: Final = 5_000
+_PER_PAGE: Final = 100
 _MOST_BARS: Final = 40
 _MOST_TASKS: Final = 20
 _MOST_OPENED: Final = 12
@@ -28,6 +32,35 @@ _TIMEOUT: Final = 1.0
 _ENDED: Final = frozenset({"success", "failed", "up_for_retry", "skipped", "removed"})
 
 _UNRECORDED: Final = frozenset({"none", "unread"})
+_NO_FAILURE: Final = frozenset({"succeeded", "running", *_UNRECORDED})
+SHOWN: Final = ("all", "failed", "not recorded")
+
+
+class Asked(NamedTuple):
+    """What somebody wants to see.
+
+    Attributes:
+        dag_id: Which DAG.
+        run_id: Of this run only; empty: of all.
+        task_id: Of this task only; empty: of all.
+        show: One of `SHOWN`.
+        find: Of runs only whose task, mapped instance or DAG run contains this.
+        page: Which page of the list, from 1.
+    """
+
+    dag_id: str
+    run_id: str = ""
+    task_id: str = ""
+    show: str = "all"
+    find: str = ""
+    page: int = 1
+
+    def address(self, **other: object) -> str:
+        """Return the address of this page, with something else asked for."""
+        query = {**self._asdict(), "page": None, **other}
+        if query["show"] == SHOWN[0]:
+            query["show"] = None
+        return runs_page_of(str(query.pop("dag_id")), **query)
 
 
 class Line(NamedTuple):
@@ -56,6 +89,22 @@ class Line(NamedTuple):
     changes: tuple[Change, ...]
     address: str
     label: str = ""
+
+
+class DagRunLines(NamedTuple):
+    """Dask runs of one DAG run.
+
+    Attributes:
+        run_id: Which DAG run.
+        lines: Its Dask runs, as far as the page shows them.
+        total: How many Dask runs it has.
+        failures: How many of those failed by themselves.
+    """
+
+    run_id: str
+    lines: tuple[Line, ...]
+    total: int
+    failures: int
 
 
 class Bar(NamedTuple):
@@ -92,27 +141,67 @@ class TaskTrend(NamedTuple):
     groups: tuple[FailureGroup, ...]
 
 
-def page(dag_id: str, run_id: str, task_id: str) -> Response:
-    """Return the page.
-
-    Args:
-        dag_id: Which DAG.
-        run_id: Of this run only; empty: of all.
-        task_id: Of this task only; empty: of all.
-    """
-    found = announced_in(dag_id, run_id=run_id, task_id=task_id)
+def page(asked: Asked) -> Response:
+    """Return the page that shows what is asked for."""
+    dag_id, run_id, task_id = asked.dag_id, asked.run_id, asked.task_id
+    found = announced_in(dag_id, run_id=run_id, task_id=task_id, most=_MOST_RUNS + 1)
+    more, found = len(found) > _MOST_RUNS, found[:_MOST_RUNS]
     lines = _lines(found)
-    groups = {} if run_id else _groups(found)
-    tasks = [] if run_id else list(_trends(lines, groups))
+    first_page = asked.page == 1 and not run_id
+    groups = _groups(found) if first_page else {}
+    tasks = list(_trends(lines, groups)) if first_page else []
+    wanted = _by_dag_run([each for each in lines if _is_wanted(each, asked)])
+    first = (asked.page - 1) * _PER_PAGE
     return answer(
         "runs.html",
-        dag_id=dag_id,
-        run_id=run_id,
-        task_id=task_id,
+        asked=asked,
         lines=lines,
+        more=more,
         tasks=tasks[:_MOST_TASKS],
-        of_dag=page_of(TaskKey(dag_id, "", ""), "runs").partition("?")[0],
+        total=len(wanted),
+        pages=max(1, -(-len(wanted) // _PER_PAGE)),
+        dag_runs=list(_dag_runs(wanted[first : first + _PER_PAGE], lines)),
+        choices=SHOWN,
     )
+
+
+def _is_wanted(line: Line, asked: Asked) -> bool:
+    if asked.show == "failed" and not _is_failure(line):
+        return False
+    if asked.show == "not recorded" and line.state not in _UNRECORDED:
+        return False
+    texts = (line.key.task_id, line.label, line.key.run_id)
+    return not asked.find or any(asked.find.lower() in each.lower() for each in texts)
+
+
+def _is_failure(line: Line) -> bool:
+    return line.state not in _NO_FAILURE and not line.stopped
+
+
+def _by_dag_run(lines: Iterable[Line]) -> list[Line]:
+    """Return lines by DAG run, the newest first, and in each its failures first."""
+    of_runs: dict[str, list[Line]] = {}
+    for line in lines:
+        of_runs.setdefault(line.key.run_id, []).append(line)
+    return [
+        line
+        for own in of_runs.values()
+        for line in sorted(own, key=lambda line: not _is_failure(line))
+    ]
+
+
+def _dag_runs(shown: Iterable[Line], lines: Iterable[Line]) -> Iterator[DagRunLines]:
+    """Yield what a page shows, by DAG run.
+
+    Args:
+        shown: The lines of this page, those of one DAG run together.
+        lines: All lines.
+    """
+    own = list(lines)
+    total = Counter(each.key.run_id for each in own)
+    failures = Counter(each.key.run_id for each in own if _is_failure(each))
+    for run_id, of_run in groupby(shown, key=lambda line: line.key.run_id):
+        yield DagRunLines(run_id, tuple(of_run), total[run_id], failures[run_id])
 
 
 def _lines(found: Sequence[Announced]) -> list[Line]:
@@ -199,11 +288,7 @@ def _trends(
             bars=tuple(_bars(newest, longest)),
             longest=longest,
             usual=median(good) if good else None,
-            failures=sum(
-                each.state not in {"succeeded", "running", *_UNRECORDED}
-                and not each.stopped
-                for each in own
-            ),
+            failures=sum(map(_is_failure, own)),
             unrecorded=sum(each.state in _UNRECORDED for each in own),
             groups=groups.get(task_id, ()),
         )

@@ -331,7 +331,7 @@ def assets_of(dag_ids: Collection[str]) -> dict[tuple[str, str], list[AssetSeen]
 
 
 def announced_in(
-    dag_id: str, *, run_id: str = "", task_id: str = "", most: int = 300
+    dag_id: str, *, run_id: str = "", task_id: str = "", most: int
 ) -> list[Announced]:
     """Return what task instances of a DAG said of their recordings, the newest first.
 
