@@ -3,7 +3,7 @@
 Most tests wait for processes more than they compute.  Those of the core that do are marked
 `processes` and run three at a time, or `kills` and run two at a time, beside those that
 compute, which leave the processors to them; each line says whose it is.  The last lines say
-of each suite how it ended, and what did not run without a browser.
+of each suite how it ended, and what did not run without a browser, or without a cluster manager.
 
     .venvs/core/bin/python tools/suites.py [--all | --changed] [SUITE…]
 
@@ -39,6 +39,8 @@ _RESOURCE = re.compile(
 # What a process still logs when pytest has ended follows its summary.
 _SUMMARY = re.compile(r"\b(passed|failed|errors?|deselected|no tests ran)\b.* in \d")
 _FAILED = re.compile(r"(\x1b\[\d+m)*(FAILED|ERROR)(\x1b\[\d+m)* \S+\.py")
+_UNTESTED = "NOT TESTED: "
+"""What the reason begins with for which tests are skipped, if the machine lacks something."""
 _turn = threading.Lock()
 
 
@@ -91,11 +93,12 @@ SUITES = (
 
 
 class Ending(NamedTuple):
-    """How a suite ended: pytest's exit code, a line about it, and what failed."""
+    """How a suite ended: pytest's exit code, a line about it, what failed, what is missing."""
 
     code: int
     line: str
     failed: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
 
 def main(arguments: list[str]) -> int:
@@ -119,8 +122,9 @@ def main(arguments: list[str]) -> int:
     for failed in (each for ending in endings for each in ending.failed):
         print(failed)
     print("\n" + "\n".join(ending.line for ending in endings))
-    if warning:
-        print(f"NOT TESTED: {warning}")
+    missing = [each for ending in endings for each in ending.untested]
+    for what in dict.fromkeys([*missing, *([warning] if warning else [])]):
+        print(f"{_UNTESTED}{what}")
     return int(any(ending.code not in (0, NO_TESTS) for ending in endings))
 
 
@@ -169,7 +173,7 @@ def _run(suite: Suite, marks: str, affected: set[str] | None) -> Ending:
     _say(
         suite, f"━━━ {len(files)} files of {suite.files} in .venvs/{suite.environment}"
     )
-    options = ["--durations=40", "-m", marks]
+    options = ["--durations=40", "-rfEs", "-m", marks]
     if suite.workers > 1:
         # Tests that share a fixture of their file run in one process (tests/conftest.py).
         options += [f"--numprocesses={suite.workers}", "--dist=loadgroup"]
@@ -177,11 +181,13 @@ def _run(suite: Suite, marks: str, affected: set[str] | None) -> Ending:
         # Without marks, all snapshots are expected to be looked at, which "core" does.
         options.append("--snapshot-warn-unused")
     began = time.monotonic()
-    code, summary, failed = _pytest(suite, [*options, *_selection(suite, files)])
+    code, summary, failed, untested = _pytest(
+        suite, [*options, *_selection(suite, files)]
+    )
     took = time.monotonic() - began
     ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
     line = f"{suite.name:11} {ending:9} {took:4.0f} s   {summary}"
-    return Ending(code, line, tuple(failed))
+    return Ending(code, line, tuple(failed), tuple(untested))
 
 
 def _selection(suite: Suite, files: list[str]) -> list[str]:
@@ -198,8 +204,13 @@ def _selection(suite: Suite, files: list[str]) -> list[str]:
     return [*ignored, suite.files]
 
 
-def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, str, list[str]]:
-    """Run pytest, printing each line; return its exit code, summary, and what failed."""
+def _pytest(
+    suite: Suite, arguments: list[str]
+) -> tuple[int, str, list[str], list[str]]:
+    """Run pytest, printing each line; return its exit code, summary, and what failed.
+
+    Last comes what it did not test, because the machine lacks something.
+    """
     # In the folder that runs of pytest share, each removes old folders, which others may use.
     folder = Path(tempfile.mkdtemp(prefix="pytest-"))
     command = [
@@ -215,7 +226,7 @@ def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, str, list[str]]:
     # Tests that bring another program in an environment of its own do so with our uv.
     environ = os.environ | {"UV": str(ROOT / "tools" / "uv")}
     summary = ""
-    failed = []
+    failed, untested = [], []
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
     ) as process:
@@ -227,9 +238,11 @@ def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, str, list[str]]:
                 summary = line.strip("= ")
             elif _FAILED.match(line):
                 failed.append(line)
+            elif _UNTESTED in line:
+                untested.append(line.partition(_UNTESTED)[2])
     if process.returncode in (0, NO_TESTS):  # else it is there to be looked at
         shutil.rmtree(folder, ignore_errors=True)
-    return process.returncode, summary, failed
+    return process.returncode, summary, failed, untested
 
 
 def _bring_browser() -> str | None:

@@ -296,6 +296,9 @@ _MEMORY = f"{_STEP}StepId=12.batch exceeded memory limit (313786368 > 104857600)
             ended("CANCELLED", "", f"{_GONE} DUE TO TIME LIMIT ***"),
             "worker-time-limit", "environment", "DUE TO TIME LIMIT",
         ),
+        # Its processes are still ending, which may take minutes.
+        (ended("COMPLETING", "TimeLimit"), "worker-time-limit", "environment", "1 m 00 s"),
+        (ended("COMPLETING", "", f"{_GONE} ***"), "worker-cancelled", "unknown", "cancelled"),
         (ended("OUT_OF_MEMORY"), "worker-job-memory", "memory", "256 MiB"),
         (
             ended("FAILED", "JobLaunchFailure", f"{_GONE} ***", _MEMORY),
@@ -314,7 +317,7 @@ _MEMORY = f"{_STEP}StepId=12.batch exceeded memory limit (313786368 > 104857600)
         ),
     ],
     ids=[
-        "time", "time-by-log", "memory", "memory-by-log", "preempted", "node", "requeued",
+        "time", "time-by-log", "time-while-ending", "cancelled-while-ending", "memory", "memory-by-log", "preempted", "node", "requeued",
         "cancelled", "without-a-cluster-object",
     ],
 )  # fmt: skip
@@ -393,6 +396,28 @@ def test_jobs_that_wait_are_why_workers_did_not_arrive(reason: str, retry: str) 
     assert (found.rule, found.confidence) == ("workers-pending", "high")
     assert found.retry_advice == retry
     assert f"Slurm job {JOB} was pending ({reason})" in found.title
+
+
+def test_each_reason_for_which_jobs_wait_is_named() -> None:
+    other = "13"
+    found = the_verdict(
+        a_run(
+            never_arrived(
+                an_event(
+                    "units-named", at=1.1, cluster="SLURMCluster", units={"w-2": other}
+                ),
+                an_event(
+                    "unit-state", JOB, at=5.0, state="PENDING", reason="Resources"
+                ),
+                an_event(
+                    "unit-state", other, at=5.0, state="PENDING", reason="Priority"
+                ),
+            )
+        )
+    )
+
+    assert "were pending (Resources, Priority)" in found.title
+    assert found.retry_advice == "transient"
 
 
 def test_the_log_of_a_job_says_why_its_worker_did_not_start() -> None:

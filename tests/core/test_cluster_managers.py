@@ -106,8 +106,9 @@ def in_a_job(*pieces: Piece) -> RunTables:
     return run
 
 
-def ended_as(state: str, *, at: float, by: str = "") -> list[Piece]:
+def ended_as(state: str, *, at: float, by: str = "", reason: str = "") -> list[Piece]:
     facts = {"manager": "Slurm", "ended": START + at, "time_limit": 100.0, "by": by}
+    facts["reason"] = reason
     return [
         a_task("load-2", start=at / 2, compute=at / 2 - 1),
         an_event("driver-ended", at=at, signal=15),
@@ -145,6 +146,13 @@ def test_what_ended_the_drivers_own_job_ended_the_driver(
     assert (found.rule, found.retry_advice) == (rule, advice)
     assert says in f"{found.title} {found.cause} {found.remedy}"
     assert ("--time" in found.remedy) == (state == "TIMEOUT")
+
+
+def test_a_job_whose_processes_still_end_has_reached_its_limit() -> None:
+    found = the_verdict(in_a_job(*ended_as("COMPLETING", at=130, reason="TimeLimit")))
+
+    assert found.rule == "stopped-by-host"
+    assert "Reached its --time of 1 m 40 s" in found.title
 
 
 @pytest.mark.parametrize(("last", "limited"), [(60, True), (98, True), (20, False)])

@@ -52,6 +52,16 @@ from pathlib import Path
 def test_it():
     Path(__file__).with_name("factor").write_text(os.environ["TEST_LOAD_FACTOR"])
 """
+LACKS_SOMETHING = """
+import pytest
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.skipif(True, reason="NOT TESTED: Slurm (no slurmd)")
+def test_it(number): pass
+
+@pytest.mark.skip(reason="of another system")
+def test_another(): pass
+"""
 TAKES_LONGER = """
 import time
 import pytest
@@ -116,6 +126,15 @@ def test_what_is_logged_after_the_end_does_not_replace_the_summary(
     assert code == 0
     assert any("closed after" in line for line in printed)
     assert re.fullmatch(r"install +ok +\d+ s   1 passed in .*", printed[-1])
+
+
+def test_what_the_machine_lacks_is_said_at_the_end(project: Path) -> None:
+    code, printed = run_suite(project, text=LACKS_SOMETHING)
+
+    assert code == 0
+    said = [each for each in printed if each.startswith("NOT TESTED: ")]
+    assert said[:1] == ["NOT TESTED: Slurm (no slurmd)"]
+    assert not any("another system" in each for each in said)
 
 
 def test_tests_of_the_night_run_only_with_all(project: Path) -> None:

@@ -107,6 +107,9 @@ class Manager(Protocol):
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
 
+    def is_ending(self, state: str) -> bool:
+        """Return whether the manager has ended a unit of which processes may still run."""
+
     def is_group(self, unit: str) -> bool:
         """Return whether an id stands for several units, which are found by asking for it."""
 
@@ -132,6 +135,7 @@ class JobQueue:
         tell: As in `Manager`.
         cut: What follows an id in the variable, from this on (the name of a server).
         lasting: What the states of a unit begin with that has not ended.
+        ending: Those of them in which its end is decided, and its reason that of the end.
         files: Patterns of the names of its logs; `{id}` is the unit's.
     """
 
@@ -148,6 +152,7 @@ class JobQueue:
     fact: str = "job_id"
     unit: str = "job"
     lasting: tuple[str, ...]
+    ending: tuple[str, ...] = ()
     files: tuple[str, ...]
 
     def id_of(self, text: str) -> str:
@@ -157,6 +162,10 @@ class JobQueue:
     def is_over(self, state: str) -> bool:
         """Return whether a unit in a state has ended for good."""
         return bool(state) and not state.startswith(self.lasting)
+
+    def is_ending(self, state: str) -> bool:
+        """Return whether the manager has ended a unit of which processes may still run."""
+        return state.startswith(self.ending) if self.ending else False
 
     def is_group(self, unit: str) -> bool:
         """Return that none does: a queue names each job."""

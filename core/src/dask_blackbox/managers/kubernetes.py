@@ -66,6 +66,11 @@ class Kubernetes:
         """Return whether a pod, or its container before the last restart, has ended."""
         return state not in WAITING and state not in NOT_STARTED
 
+    def is_ending(self, state: str) -> bool:
+        """Return that it is not known: what ends a pod is known when it has ended."""
+        del state
+        return False
+
     def is_group(self, unit: str) -> bool:
         """Return whether a unit stands for all pods with a label."""
         return "=" in unit

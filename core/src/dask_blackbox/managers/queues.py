@@ -424,6 +424,7 @@ PBS = JobQueue(
     lasting=(
         "QUEUED", "HELD", "WAITING", "TRANSIT", "RUNNING", "EXITING", "MOVED", "SUSPENDED", "BEGUN",
     ),
+    ending=("EXITING",),
     files=(*_ENDED_IN, r"{id}\..{0,200}\.(?:ER|OU)"),
 )  # fmt: skip
 LSF = JobQueue(

@@ -188,5 +188,6 @@ SLURM = JobQueue(
         "PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUE", "RESIZING",
         "SIGNALING", "STAGE_OUT", "STOPPED", "SPECIAL_EXIT", "RESV_DEL_HOLD",
     ),
+    ending=("COMPLETING",),
     files=(r".{0,200}-{id}\.err", r"slurm-{id}\.out", r".{0,200}-{id}\.out"),
 )  # fmt: skip

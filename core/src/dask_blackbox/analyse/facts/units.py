@@ -70,6 +70,8 @@ _LINES: tuple[tuple[UnitEnding, str], ...] = (
     ("preempted", r"CANCELLED AT \S+ DUE TO (?:PREEMPTION|JOB REQUEUE)"),
     ("node-failed", r"CANCELLED AT \S+ DUE TO NODE FAIL"),
 )  # fmt: skip
+_CANCELLED_AT = "CANCELLED AT"
+"""Slurm writes it into the log of a job, which is completing for as long as its processes end."""
 _CANCELLED = (
     r"\b(?:CANCELLED|TERM_OWNER|TERM_ADMIN|TERM_FORCE_OWNER|TERM_FORCE_ADMIN|Deleted|"
     r"REMOVED|FRAG_JOB_REQUEST)\b|\bFINISHED terminated$"
@@ -96,6 +98,7 @@ class Unit:
         log: The end of its own log, if it was read.
         of_driver: Whether the driver itself runs in it.
         over: Whether it has ended for good.
+        ends: Whether its manager has ended it, and only its processes may still run.
         arrived: Whether a worker of it has joined.
         pending: What the manager said of it while it waited, if it never started; what ended it
             then is the end of the run.
@@ -108,6 +111,7 @@ class Unit:
     log: UnitLog | None = None
     of_driver: bool = False
     over: bool = False
+    ends: bool = False
     arrived: bool = False
     pending: UnitState | None = None
 
@@ -125,7 +129,7 @@ class Unit:
     def ending(self) -> UnitEnding | None:
         """Why its manager ended it; None: it did not, or it is not known."""
         said = f"{self.state.state} {self.state.reason}" if self.state else ""
-        for ending, pattern in _STATES if self.over else ():
+        for ending, pattern in _STATES if self.over or self.ends else ():
             if bounded(pattern).search(said):
                 return ending
         if self.over and bounded(_ONE_OF_ITS_LIMITS).search(said):
@@ -133,6 +137,8 @@ class Unit:
         for ending, pattern in _LINES:
             if self._line_of(pattern):
                 return ending
+        if self.ends and self._line_of(_CANCELLED_AT):
+            return "cancelled"
         return "cancelled" if self.over and bounded(_CANCELLED).search(said) else None
 
     @property
@@ -165,7 +171,7 @@ class Unit:
     @property
     def line(self) -> str:
         """The line of its log that says why it ended; empty: there is none."""
-        for ending, pattern in (*_LINES, ("cancelled", "CANCELLED AT")):
+        for ending, pattern in (*_LINES, ("cancelled", _CANCELLED_AT)):
             if ending == self.ending:
                 return self._line_of(pattern)
         return ""
@@ -223,6 +229,7 @@ class Units:
                 log=logs.get(unit),
                 of_driver=own is not None and own[1] == unit,
                 over=_is_over(manager, states[unit]),
+                ends=_is_ending(manager, states[unit]),
                 arrived=has_joined(unit),
                 pending=_pending(manager, states[unit]),
             )
@@ -366,3 +373,8 @@ def _pending(manager: str, states: Sequence[UnitState]) -> UnitState | None:
 def _is_over(manager: str, states: Sequence[UnitState]) -> bool:
     found = manager_named(manager)
     return found is not None and bool(states) and found.is_over(states[-1].state)
+
+
+def _is_ending(manager: str, states: Sequence[UnitState]) -> bool:
+    found = manager_named(manager)
+    return found is not None and bool(states) and found.is_ending(states[-1].state)

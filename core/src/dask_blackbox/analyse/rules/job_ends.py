@@ -387,10 +387,11 @@ def WORKERS_PENDING(case: Case) -> Iterator[Finding]:
     waiting = [u for u in units_of(case.run).missing if u.pending and u.word == "job"]
     if not case.failed or not waiting or not case.lacked_workers:
         return
-    last = waiting[-1].pending
-    reason = last.reason if last is not None else ""
-    rows = (each for each in _WAITS_FOR if bounded(each[0]).search(reason))
-    _, means, remedy, advice = next(rows, _WAITS_FOR_ANOTHER)
+    reasons = dict.fromkeys(u.pending.reason for u in waiting if u.pending)
+    reason = ", ".join(filter(None, reasons))
+    # Where one job waits for its turn, and another for a change, only the change helps both.
+    rows = sorted(map(_row_of, reasons), key=lambda row: row[3] == "transient")
+    _, means, remedy, advice = rows[0]
     why = f"reason {reason}{means and ': '}{means}" if reason else "without a reason"
     which = jobs(waiting)
     yield WORKERS_PENDING.found(
@@ -403,6 +404,11 @@ def WORKERS_PENDING(case: Case) -> Iterator[Finding]:
         retry_advice=advice,
         evidence=(*map(_evidence_of_waiting, waiting[-2:]), *case.exception_evidence()),
     )
+
+
+def _row_of(reason: str) -> tuple[str, str, str, RetryAdvice]:
+    rows = (each for each in _WAITS_FOR if bounded(each[0]).search(reason))
+    return next(rows, _WAITS_FOR_ANOTHER)
 
 
 def _evidence_of_waiting(unit: Unit) -> Evidence:

@@ -870,8 +870,15 @@ def WORKERS_DIED(case: Case) -> Iterator[Finding]:
         else "warning",
         subject=Subject(worker=last.address, prefix=next(iter(running_tasks), None)),
         evidence=evidence_of(case, deaths),
-        retry_advice=_ADVICE.get(main, "unknown"),
+        retry_advice=_advice_on(case, main, by_cause[main]),
     )
+
+
+def _advice_on(case: Case, main: str, deaths: Sequence[WorkerExit]) -> RetryAdvice:
+    """Return whether a retry helps: not known where a manager may have ended the workers."""
+    advice = _ADVICE.get(main, "unknown")
+    sure = all(case.cause_of(death).confidence == "high" for death in deaths)
+    return advice if sure or advice != "transient" else "unknown"
 
 
 def _relevance_text(case: Case, main: str) -> str:

@@ -1,0 +1,275 @@
+"""Runs on a real Slurm (`tests/support/slurm_cluster.py`), with dask-jobqueue in its environment.
+
+Without Debian's packages `slurm-wlm` and `munge`, nothing here is tested, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import slurm_cluster
+from conditions import flag_of, scaled, until
+from dask_blackbox.events import ManagerAsked, UnitState
+from dask_blackbox.finding import Confidence, RetryAdvice
+from dask_blackbox.managers.asking import MOST_CALLS
+from dask_blackbox.reader import Run
+from slurm_cluster import Slurm, slurm
+
+ROOT = Path(__file__).parents[2]
+UV = os.environ.get("UV", str(ROOT / "tools" / "uv"))
+PACKAGES = ("dask-jobqueue==0.9.0",)
+SCRIPT = ROOT / "tests" / "support" / "slurm_run.py"
+ASKING = ("squeue", "scontrol", "sacct")
+_MISSING = slurm_cluster.missing_programs()
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        bool(_MISSING), reason=f"NOT TESTED: Slurm (no {', '.join(_MISSING)})"
+    ),
+]
+
+
+class Expected(NamedTuple):
+    """What a run must be said to have failed for."""
+
+    rule: str
+    says: str
+    retry: RetryAdvice
+    confidence: Confidence = "high"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment with this package and dask-jobqueue."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    python = folder / "bin" / "python"
+    for words in (
+        ("venv", "--quiet", folder),
+        ("pip", "install", "--quiet", "--python", python, *PACKAGES, ROOT / "core"),
+    ):
+        subprocess.run([UV, *map(str, words)], check=True, cwd=ROOT)
+    return python
+
+
+@pytest.fixture(scope="module")
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    with slurm(tmp_path_factory.mktemp("slurm")) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(_cluster: Slurm) -> Iterator[Slurm]:
+    """Give a Slurm without jobs, all of whose nodes are there."""
+    yield _cluster
+    _cluster.end_jobs()
+
+
+def command(python: Path, folder: Path, ending: str) -> list[str]:
+    """Return the command that records a run."""
+    run = (python.parent / "dask", "blackbox", "run", "--store", folder / "store")
+    name = ("--job", "nightly", "--run-id", ending)
+    return [*map(str, (*run, *name, "--", python, SCRIPT, folder, ending))]
+
+
+def started(
+    python: Path, cluster: Slurm, folder: Path, ending: str, path: str = ""
+) -> subprocess.Popen[str]:
+    """Start a run that is recorded; `path` replaces where its programs are found."""
+    environ = cluster.environ | ({"PATH": path} if path else {})
+    with (folder / "output").open("w") as output:
+        return subprocess.Popen(
+            command(python, folder, ending), env=environ, cwd=folder, text=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+
+def recorded(running: subprocess.Popen[str], folder: Path, ending: str) -> Run:
+    """Return the recording of a run, once it is over."""
+    running.wait(scaled(400))
+    recording = folder / "store" / "runs" / "job=nightly" / f"run={ending}"
+    return Run.open(str(recording / "attempt=1"))
+
+
+def is_the_verdict(run: Run, expected: Expected) -> None:
+    """Check what a run is said to have failed for."""
+    found = run.findings()
+    failures = [each for each in found if each.severity == "failure"]
+    assert [each.rule for each in failures][:1] == [expected.rule], found
+    verdict = failures[0]
+    assert expected.says in verdict.title
+    said = (verdict.confidence, verdict.retry_advice)
+    assert said == (expected.confidence, expected.retry)
+
+
+@pytest.mark.parametrize(
+    "ending", ["close", "scale-down", "retire", "shutdown", "adaptive"]
+)
+def test_nothing_is_found_in_a_run_that_ends_its_workers(
+    python: Path, cluster: Slurm, tmp_path: Path, ending: str
+) -> None:
+    run = recorded(started(python, cluster, tmp_path, ending), tmp_path, ending)
+
+    assert run.state == "succeeded", (tmp_path / "output").read_text()
+    assert run.findings() == ()
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (
+            "time-limit",
+            Expected(
+                "worker-time-limit", "at the time limit of 1 m 00 s of", "environment"
+            ),
+        ),
+        ("memory", Expected("worker-job-memory", "used too much memory, at", "memory")),
+        (
+            "partition-down",
+            Expected("workers-pending", "(PartitionDown)", "environment"),
+        ),
+        ("too-much", Expected("workers-pending", "(PartitionConfig)", "environment")),
+        (
+            "interpreter",
+            Expected("worker-start-failed", "Workers did not start: ", "environment"),
+        ),
+    ],
+)
+def test_what_slurm_says_is_the_verdict(
+    python: Path, cluster: Slurm, tmp_path: Path, ending: str, expected: Expected
+) -> None:
+    run = recorded(started(python, cluster, tmp_path, ending), tmp_path, ending)
+
+    is_the_verdict(run, expected)
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        ("cancelled", Expected("worker-cancelled", "cancelled", "unknown")),
+        ("preempted", Expected("worker-preempted", "preempted by Slurm", "transient")),
+        (
+            "node-failed",
+            Expected("worker-node-failed", "because a node of Slurm job", "transient"),
+        ),
+    ],
+)
+def test_what_was_done_to_its_jobs_is_the_verdict(
+    python: Path, cluster: Slurm, tmp_path: Path, ending: str, expected: Expected
+) -> None:
+    running = started(python, cluster, tmp_path, ending)
+    flag_of(tmp_path / "started", describe=(tmp_path / "output").read_text)
+    jobs = cluster.jobs("running")
+    if ending == "cancelled":
+        cluster.ask("scancel", *jobs)
+    elif ending == "preempted":
+        cluster.ask("sbatch", "--partition=urgent", *all_nodes(tmp_path))
+    else:
+        for node in {cluster.node_of(job) for job in jobs}:
+            down = (f"nodename={node}", "state=down", "reason=test")
+            cluster.ask("scontrol", "update", *down)
+
+    is_the_verdict(recorded(running, tmp_path, ending), expected)
+
+
+def test_a_full_cluster_is_the_verdict(
+    python: Path, cluster: Slurm, tmp_path: Path
+) -> None:
+    cluster.ask("sbatch", *all_nodes(tmp_path))
+    until(lambda: cluster.jobs("running"), "the other job")
+
+    run = recorded(started(python, cluster, tmp_path, "full"), tmp_path, "full")
+
+    is_the_verdict(run, Expected("workers-pending", "were pending (", "transient"))
+    assert {"Resources", "Priority"} & {each.reason for each in run.of(UnitState)}
+
+
+def test_the_time_limit_of_the_drivers_own_job_is_the_verdict(
+    python: Path, cluster: Slurm, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.sh"
+    line = " ".join(command(python, tmp_path, "local"))
+    file.write_text(f"#!/bin/sh\nexec {line}\n")
+    options = ("--time=1", "--cpus-per-task=2", f"--output={tmp_path}/output")
+    job = cluster.ask("sbatch", "--parsable", *options, str(file))
+    until(lambda: job in cluster.jobs("timeout"), "its time limit", timeout=300)
+    recording = tmp_path / "store" / "runs" / "job=nightly" / "run=local" / "attempt=1"
+    until(
+        lambda: Run.open(str(recording)).state != "running", "the end of its recording"
+    )
+
+    run = Run.open(str(recording))
+    says = "Reached its --time of 1 m 00 s"
+    is_the_verdict(run, Expected("stopped-by-host", says, "environment"))
+
+
+def all_nodes(folder: Path) -> tuple[str, ...]:
+    """Return the arguments of `sbatch` for another job that wants all nodes."""
+    wanted = (f"--nodes={len(slurm_cluster.NODES)}", "--exclusive")
+    return (*wanted, f"--output={folder}/more", "--wrap=sleep 300")
+
+
+def programs(folder: Path, how: str) -> str:
+    """Return a search path on which Slurm's answers are missing, slow or refused."""
+    folder.mkdir()
+    places = (Path("/usr/bin"), Path("/bin"))
+    for name in ASKING if how != "missing" else ():
+        real = next(each / name for each in places if (each / name).exists())
+        does = {
+            "slow": f'sleep 10\nexec {real} "$@"',
+            "refused": f"echo '{name}: error: Access/permission denied' >&2\nexit 1",
+        }[how]
+        own = folder / name
+        own.write_text(f"#!/bin/sh\n{does}\n")
+        own.chmod(own.stat().st_mode | stat.S_IXUSR)
+    for each in (file for place in places for file in place.iterdir()):
+        link = folder / each.name
+        if each.name not in ASKING and not link.is_symlink():
+            link.symlink_to(each)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("missing", "`squeue` was not found"),
+        ("slow", "`squeue` did not answer within 5 s"),
+        ("refused", "Access/permission denied"),
+    ],
+)
+def test_nothing_is_proved_where_slurm_does_not_answer(
+    python: Path, cluster: Slurm, tmp_path: Path, how: str, says: str
+) -> None:
+    path = programs(tmp_path / "programs", how)
+    running = started(python, cluster, tmp_path, "cancelled", path)
+    flag_of(tmp_path / "started", describe=(tmp_path / "output").read_text)
+    cluster.ask("scancel", *cluster.jobs("running"))
+
+    run = recorded(running, tmp_path, "cancelled")
+
+    is_the_verdict(run, Expected("worker-preempted", "SIGTERM", "unknown", "medium"))
+    assert says in run.findings()[0].cause
+    # Neither are the ends of workers that were not at fault.
+    assert {each.retry_advice for each in run.findings()} == {"unknown"}
+    asked = run.of(ManagerAsked)
+    assert all(each.error for each in asked)
+    assert 0 < len(asked) <= MOST_CALLS
+
+
+@pytest.mark.parametrize("how", ["missing", "slow", "refused"])
+def test_nothing_is_found_in_a_good_run_where_slurm_does_not_answer(
+    python: Path, cluster: Slurm, tmp_path: Path, how: str
+) -> None:
+    path = programs(tmp_path / "programs", how)
+
+    run = recorded(started(python, cluster, tmp_path, "close", path), tmp_path, "close")
+
+    assert run.state == "succeeded", (tmp_path / "output").read_text()
+    assert run.findings() == ()
