@@ -187,6 +187,41 @@ def test_only_a_cluster_object_that_owns_its_workers_ends_them() -> None:
     assert asyncio.run(ended(owns=True)) == ""
 
 
+def always_on(*pieces: Piece, left: float, client: str = "Client-1") -> list[Piece]:
+    """Return a worker that received SIGTERM at 10 s, of a run that its scheduler records."""
+    return signalled(
+        an_event("driver-attached", "driver", at=0.6, client="Client-1"),
+        an_event("client-removed", client, at=left),
+        *pieces,
+    )
+
+
+def test_a_worker_that_ends_after_the_client_of_an_always_on_run_did_not_die() -> None:
+    run = a_run(always_on(left=9.9))
+
+    assert deaths_of(run) == ()
+    assert [each.rule for each in findings_in(run)] == []
+    [process] = worker_processes(run)
+    assert "ended by somebody, after the run" in process.how
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        always_on(left=10.1),  # it may have left because of the death
+        always_on(left=9.9, client="Client-2"),  # somebody else's
+        # Its own driver records it, and may have another client.
+        signalled(
+            an_event("driver-attached", "driver", at=0.6, client="Client-1", pid=1),
+            an_event("client-removed", "Client-1", at=9.9),
+        ),
+    ],
+    ids=["earlier", "another-client", "recorded-by-its-driver"],
+)
+def test_a_worker_that_ends_while_its_run_may_continue_died(run: list[Piece]) -> None:
+    assert len(deaths_of(a_run(run))) == 1
+
+
 def test_a_client_that_is_closed_ends_none() -> None:
     order = an_event("driver-closing", "driver", at=9.0, what="Client.close")
 
@@ -201,7 +236,11 @@ def test_progress_counts_no_ordered_end() -> None:
         counter.add({"event": rows})
         return counter.progress().lost_workers
 
-    assert (counted(), counted(an_order())) == (1, 0)
+    left = (
+        an_event("driver-attached", "driver", at=0.6, client="Client-1"),
+        an_event("client-removed", "Client-1", at=9.9),
+    )
+    assert (counted(), counted(an_order()), counted(*left)) == (1, 0, 0)
 
 
 @pytest.mark.processes

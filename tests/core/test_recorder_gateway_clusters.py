@@ -1,4 +1,4 @@
-"""A cluster of a real dask-gateway whose driver is killed: stopped by the gateway's own API."""
+"""Clusters of a real dask-gateway: whose driver is killed, and those that record themselves."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ c.UnsafeLocalBackend.clusters_directory = "{folder}"
 c.UnsafeLocalBackend.sigint_timeout = 2
 c.ClusterConfig.scheduler_cmd = ["{python}", "-m", "dask", "scheduler"]
 c.ClusterConfig.worker_cmd = ["{python}", "-m", "dask", "worker"]
-
+from dask_gateway_server.options import Mapping, Options
+c.Backend.cluster_options = Options(
+    Mapping("settings", {{}}), handler=lambda options: options.settings
+)
 """
 DRIVER = """
 import os, sys, time
@@ -61,6 +64,26 @@ with recording(store=store, job="at_gateway", run_id="1") as rec:
     rec.attach(client, owned=True)
     Path(flag).write_text(f"{os.getpid()} {cluster.scheduler_address}")
     time.sleep(600)
+"""
+
+
+ALWAYS_ON = """
+import json, sys, time
+from dask_gateway import Gateway
+
+http, tcp, settings, how = sys.argv[1:]
+gateway = Gateway(f"http://127.0.0.1:{http}", proxy_address=f"gateway://127.0.0.1:{tcp}")
+cluster = gateway.new_cluster(settings=json.loads(settings))
+client = cluster.get_client()
+cluster.scale(2)
+client.wait_for_workers(2, timeout=300)
+client.gather(client.map(abs, range(20)))
+if how == "scale":
+    cluster.scale(0)
+    while client.scheduler_info()["workers"]:
+        time.sleep(0.1)
+cluster.close()
+time.sleep(5 if how == "later" else 0)
 """
 
 
@@ -232,3 +255,23 @@ def test_a_cluster_that_cannot_be_stopped_is_named_with_the_call_that_does() -> 
         "dask-gateway is not installed here; where it is, "
         "`dask_gateway.Gateway('http://gateway:8000').stop_cluster('ns.abc')` stops it"
     )
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("how", ["close", "later", "scale"])
+def test_nothing_is_found_in_a_good_run_that_the_scheduler_records(
+    gateway: Served, tmp_path: Path, how: str
+) -> None:
+    preload = "dask_blackbox.preload"
+    scheduler = [str(gateway.python), "-m", "dask", "scheduler", "--preload", preload]
+    places = {"STORE__URL": tmp_path / "store", "SPOOL": tmp_path / "spool"}
+    environ = {f"DASK_BLACKBOX__{name}": str(each) for name, each in places.items()}
+    settings = json.dumps({"scheduler_cmd": scheduler, "environment": environ})
+    words = [str(gateway.http), str(gateway.tcp), settings, how]
+
+    subprocess.run([gateway.python, "-c", ALWAYS_ON, *words], check=True)
+
+    card = until(lambda: _card(tmp_path))
+    assert card["state"] == "succeeded"
+    assert card["findings"] == []

@@ -2,6 +2,8 @@
 
 Cluster objects end workers by whatever means their manager has: a signal, a cancelled job, a
 deleted pod.  To the scheduler that looks like a death, unless the worker was retired before.
+Where the scheduler itself records (always-on), a run is what one client does: what ends when that
+has left, whoever orders it, is no death of the run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dask_blackbox.events import (
+    ClientRemoved,
+    DriverAttached,
     DriverClosing,
     Event,
     SchedulerInfo,
@@ -18,8 +22,11 @@ from dask_blackbox.events import (
     WorkersEndedByCluster,
 )
 
-SOURCES = (DriverClosing, WorkersEndedByCluster, SchedulerInfo, WorkerAdded)
-"""The events to add: the orders, and what names the schedulers."""
+SOURCES = (
+    DriverClosing, WorkersEndedByCluster, SchedulerInfo, WorkerAdded, DriverAttached,
+    ClientRemoved,
+)  # fmt: skip
+"""The events to add: the orders, what names the schedulers, and the end of a client's run."""
 
 _GRACE = 150.0
 """Seconds that a manager may give a worker between the order and its end."""
@@ -45,6 +52,8 @@ class EndOrders:
         self._named: dict[str, list[WorkersEndedByCluster]] = defaultdict(list)
         self._whole: dict[str, list[EndOrder]] = defaultdict(list)
         self._schedulers: set[str] = set()
+        self._clients: set[str] = set()
+        self._left: dict[str, float] = {}
 
     def add(self, event: Event) -> None:
         """Add an event of one of the `SOURCES`."""
@@ -58,6 +67,10 @@ class EndOrders:
                 self._schedulers.add(event.subject)
             case WorkerAdded(scheduler=str(scheduler)):
                 self._schedulers.add(scheduler)
+            case DriverAttached(pid=None, client=str(client)):  # its scheduler says it
+                self._clients.add(client)
+            case ClientRemoved():
+                self._left.setdefault(event.subject, event.at)
 
     def order_for(
         self,
@@ -86,6 +99,8 @@ class EndOrders:
             )
             if joined - clocks <= order.at <= at + clocks
         ]
+        # By one clock: who is killed just before has died.
+        given += [each for each in self._after_run() if joined <= each.at <= at]
         return min(given, key=lambda order: order.at, default=None)
 
     def _addresses_of(self, scheduler: str) -> set[str]:
@@ -97,6 +112,11 @@ class EndOrders:
         if self._schedulers - {scheduler}:
             return {scheduler}
         return {*self._whole, *self._named}
+
+    def _after_run(self) -> Iterator[EndOrder]:
+        """Yield that the client whose run this is has left, if its scheduler records it."""
+        for client in self._clients & self._left.keys():
+            yield EndOrder(self._left[client], "somebody, after the run")
 
     def _naming(self, address: str, name: str | None, at: float) -> Iterator[EndOrder]:
         for event in self._named.get(address, ()):
