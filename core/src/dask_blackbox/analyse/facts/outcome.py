@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_output import (
     last_error_before,
     printed_failures,
 )
+from dask_blackbox.analyse.facts.ray_tasks import raised_by_task
 from dask_blackbox.analyse.facts.stopped import stopped_of
 from dask_blackbox.analyse.frames import (
     EXCEPTION_LINKS,
@@ -200,7 +201,7 @@ def _outcome_of_ended(run: RunTables) -> Outcome:
         and signal_of_driver(run) is not None
         and _signalled_for(run, end.received) is None,
         clocks=_clocks(run),
-        exception=end.exception,
+        exception=raised_by_task(end.exception),
         passed_on=ending.exception if end.of_program is not None else None,
         then=end.raised if end.replaced is not None else None,
         call=end.call,

@@ -38,6 +38,7 @@ from dask_blackbox.analyse.explanations import (
     hint_on,
     plain_message,
 )
+from dask_blackbox.analyse.facts.ray_tasks import RayFailure, failure_on_ray
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     came_from_a_local_task,
@@ -173,8 +174,8 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     wait = _wait_until_then(case, exception)
     forked = _fork_before(case, wait)
     place = _place_of(case, exception)
-    remedy = _SPAWN
-    if forked is None:
+    remedy = place.remedy or _SPAWN
+    if forked is None and not place.remedy:
         remedy = _remedy(
             exception,
             name,
@@ -203,7 +204,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
         retry_advice=advice,
         retry_confidence=certainty,
     )
-    return msgspec.structs.replace(found, rule=place.rule)
+    return msgspec.structs.replace(found, rule=place.rule, subject=place.subject)
 
 
 class _Place(NamedTuple):
@@ -214,17 +215,25 @@ class _Place(NamedTuple):
         known: Whether it is known that no task of a cluster raised it.
         who: What raised it, as far as is known.
         rule: The rule whose finding it is.
+        subject: Which task it was, if that is known.
+        remedy: What to do, where the exception's own line is no help.
     """
 
     then: str
     known: bool = True
     who: str = "the driver"
     rule: str = "driver-exception"
+    subject: Subject = Subject()
+    remedy: str = ""
 
 
 def _place_of(case: Case, exception: DriverException) -> _Place:
     local = not case.recorded_cluster and came_from_a_local_task(exception.traceback)
     returned = _RESULT in exception.bases
+    ending = case.run.ending
+    on_ray = failure_on_ray(None if ending is None else ending.exception)
+    if on_ray is not None:
+        return _place_on_ray(on_ray)
     if local:
         then = _RETURNED if returned else _RAN_LOCALLY
         return _Place(then, who=_LOCAL_TASK, rule="task-exception")
@@ -233,6 +242,23 @@ def _place_of(case: Case, exception: DriverException) -> _Place:
     if not case.recorded_cluster and raised_outside_dask(exception.traceback):
         return _Place(_WITHOUT_DASK)
     return _Place(_tasks_then(case), known=case.recorded_cluster)
+
+
+def _place_on_ray(failure: RayFailure) -> _Place:
+    if failure.by_ray:
+        return _Place(
+            _LOST_BY_RAY, known=False, who=_RAYS_TASK, remedy=_READ_LOGS_OF_RAY
+        )
+    key = (
+        f"It was task {quoted_key(failure.key, 80)}" if failure.key else "It was a task"
+    )
+    then = f"{key} of Dask on Ray, whose tasks and workers are not recorded"
+    return _Place(
+        then,
+        who=_RAYS_TASK,
+        rule="task-exception",
+        subject=Subject(key=failure.key or None),
+    )
 
 
 def _advice_here(case: Case, exception: DriverException, *, waited: bool) -> Advice:
@@ -432,6 +458,18 @@ def _named(exception: DriverException) -> tuple[str, str]:
 _RAN_LOCALLY = (
     "Dask ran the tasks in threads or processes of the driver, without a cluster, so none of "
     "them is recorded"
+)
+
+_RAYS_TASK = "a task of Dask on Ray"
+
+_LOST_BY_RAY = (
+    "Ray itself reports this of a task of Dask, and not the task's own code; what happened to "
+    "Ray's worker is unknown, because Ray's tasks and workers are not recorded"
+)
+
+_READ_LOGS_OF_RAY = (
+    "Read the ends of Ray's own logs on the node (`/tmp/ray/session_latest/logs`: `raylet.out`, "
+    "`python-core-worker-*.log`): they say how the worker ended, for memory or otherwise."
 )
 
 _UNRECORDED = "No cluster was recorded: the error may have come from a task"

@@ -1,0 +1,83 @@
+"""Dask on a real Ray, in an environment of its own: tasks are not recorded, what they raise is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conditions import scaled
+from dask_blackbox.reader import Run
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
+ROOT = Path(__file__).parents[2]
+UV = os.environ.get("UV", str(ROOT / "tools" / "uv"))
+PACKAGES = ("ray==2.60.0", "numpy", "pandas", "pyarrow")
+SCRIPT = ROOT / "tests" / "support" / "ray_run.py"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the interpreter of an environment with this package and Ray."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    python = folder / "bin" / "python"
+    for words in (
+        ("venv", "--quiet", folder),
+        ("pip", "install", "--quiet", "--python", python, *PACKAGES, ROOT / "core"),
+    ):
+        subprocess.run([UV, *map(str, words)], check=True, cwd=ROOT)
+    return python
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short path: Ray's sockets lie deep below it."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        ("good", None),
+        (
+            "raises",
+            (
+                "task-exception",
+                "ZeroDivisionError in a task of Dask on Ray: division by zero",
+            ),
+        ),
+        (
+            "killed",
+            ("driver-exception", "WorkerCrashedError in a task of Dask on Ray: "),
+        ),
+    ],
+)
+def test_what_a_task_on_ray_raised_is_the_verdict(
+    python: Path,
+    tmp_path: Path,
+    folder: Path,
+    ending: str,
+    expected: tuple[str, str] | None,
+) -> None:
+    run = (python.parent / "dask", "blackbox", "run", "--store", tmp_path / "store")
+    words = (*run, "--job", "nightly", "--run-id", ending, "--", python, SCRIPT)
+    # Ray's own deadlines are short for a machine that is busy.
+    seconds = {"RAY_raylet_start_wait_time_s": str(int(scaled(120)))}
+    printed = subprocess.run(
+        [*map(str, words), str(folder), ending], env=os.environ | seconds,
+        capture_output=True, text=True, check=False, timeout=scaled(300),
+    ).stderr  # fmt: skip
+    recording = tmp_path / "store" / "runs" / "job=nightly" / f"run={ending}"
+    recorded = Run.open(str(recording / "attempt=1"))
+
+    assert (recorded.state == "succeeded") is (expected is None), printed[-2_000:]
+    found = [each for each in recorded.findings() if each.severity == "failure"]
+    assert [each.rule for each in found] == list(expected or ())[:1]
+    assert expected is None or found[0].title.startswith(expected[1])
+    if ending == "raises":
+        assert str(found[0].subject.key).startswith("divide-")
+        assert f"{SCRIPT}:24 in divide" in found[0].cause
