@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,20 @@ import pytest
 from airflow_dask_blackbox import cluster_process
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.kept_clusters import KeptCluster, close_at
+from airflow_dask_blackbox.named_clusters import NamedCluster, close_named
+from conditions import until
 from dask_blackbox.layout import RunAddress
 
 from tests.support.airflow_versions import needs_exception_in_callbacks
+from tests.support.gateway_server import Gateway, served_gateway
 
-pytestmark = pytest.mark.nightly
+pytestmark = [
+    pytest.mark.nightly,
+    # dask-gateway asks a closed loop for itself, wherever its objects are collected.
+    pytest.mark.filterwarnings(
+        "ignore:.*Gateway.__del__:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
 
 _GROUP = """
 from airflow.sdk import task
@@ -116,6 +128,167 @@ def test_several_tasks_share_a_cluster_that_is_closed_after_them(
         assert reported == address
 
 
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway whose clusters are processes of this machine."""
+    folder = tmp_path_factory.mktemp("gateway")
+    with served_gateway(folder, Path(sys.executable)) as served:
+        yield served
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Have what a test leaves collected in that test."""
+    yield
+    gc.collect()
+
+
+_AT_GATEWAY = """
+from airflow.sdk import task
+from airflow_dask_blackbox.cluster_group import dask_cluster
+
+def pid():
+    import os
+    return os.getpid()
+
+with DAG("at_gateway", params={{"fails": False}}):
+    with dask_cluster(
+        cluster={{"class": "dask_gateway.GatewayCluster"}},
+        cluster_kwargs={{
+            "address": "http://127.0.0.1:{http}",
+            "proxy_address": "gateway://127.0.0.1:{tcp}",
+        }},
+        adapt={{"minimum": 1, "maximum": 1}},
+    ) as cluster:
+
+        @task.dask_observed(cluster=cluster, store={store!r})
+        def load(client):
+            return client.submit(pid).result()
+
+        @task.dask_observed(cluster=cluster, store={store!r})
+        def price(before, params, client):
+            if params["fails"]:
+                raise ValueError("no prices")
+            return [before, client.submit(pid, pure=False).result()]
+
+        price(load())
+"""
+
+
+@pytest.mark.parametrize("price", ["success", "failed"])
+def test_tasks_share_a_cluster_that_a_gateway_runs(
+    airflow: Any, gateway: Gateway, tmp_path: Path, price: str
+) -> None:
+    text = _AT_GATEWAY.format(http=gateway.http, tcp=gateway.tcp, store=str(tmp_path))
+    dag = airflow.load(text, "at_gateway")
+
+    run = dag.test(run_conf={"fails": price == "failed"})
+
+    group = "dask_cluster."
+    tis = {ti.task_id.removeprefix(group): ti for ti in run.get_task_instances()}
+    assert {name: str(ti.state) for name, ti in tis.items()} == {
+        "start_cluster": "success",
+        "load": "success",
+        "price": price,
+        "close_cluster": "success",
+    }
+    found_by = tis["load"].xcom_pull(task_ids=f"{group}start_cluster")
+    assert found_by["class"] == "dask_gateway.client.GatewayCluster.from_name"
+    assert found_by["kwargs"]["address"] == f"http://127.0.0.1:{gateway.http}"
+    until(lambda: not gateway.clusters(), "the end of the cluster")
+    if price == "success":
+        pids = tis["price"].xcom_pull(task_ids=f"{group}price")
+        assert pids[0] == pids[1]
+    for name in ("load", "price"):
+        state = _state(tmp_path, f"at_gateway.{group}{name}", run.run_id)
+        assert state == (
+            "failed" if (name, price) == ("price", "failed") else "succeeded"
+        )
+
+
+def test_a_setup_that_is_killed_leaves_no_cluster_at_the_gateway(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_dask_blackbox import named_clusters
+
+    starting = NamedCluster(logging.getLogger("setup"))
+
+    def killed(cluster: Any, adapt: Any) -> None:
+        assert gateway.clusters()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(named_clusters, "adapt_cluster", killed)
+    with pytest.raises(KeyboardInterrupt):
+        starting.start(
+            {"class": "dask_gateway.GatewayCluster"},
+            cluster_kwargs=gateway.arguments,
+            adapt={"maximum": 1},
+            idle_timeout="1 hour",
+        )
+    starting.abandon()
+
+    until(lambda: not gateway.clusters(), "the end of the cluster")
+
+
+def test_a_cluster_that_is_gone_from_the_gateway_is_closed_already(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    kwargs = {"cluster_name": "gone", **gateway.arguments}
+
+    close_named(
+        {"class": "dask_gateway.GatewayCluster.from_name", "kwargs": kwargs},
+        logging.getLogger("teardown"),
+    )
+
+    assert "The cluster gone is closed already" in caplog.messages
+
+
+def test_a_gateway_that_does_not_answer_fails_the_teardown(gateway: Gateway) -> None:
+    kwargs = {**gateway.arguments, "address": "http://127.0.0.1:1"}
+
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1"):
+        close_named(
+            {
+                "class": "dask_gateway.GatewayCluster.from_name",
+                "kwargs": {"cluster_name": "known", **kwargs},
+            },
+            logging.getLogger("teardown"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "by_name"),
+    [
+        (None, False),
+        ({"class": "distributed.LocalCluster"}, False),
+        ({"class": "distributed.SpecCluster"}, False),
+        ({"class": "dask_gateway.GatewayCluster"}, True),
+    ],
+)
+def test_clusters_of_the_setups_own_process_are_not_found_by_name(
+    cluster: Any,
+    by_name: object,
+) -> None:
+    assert NamedCluster.can_start(cluster) is by_name
+
+
+def test_a_cluster_in_the_pod_of_its_setup_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("DASK_BLACKBOX__SPOOL", str(tmp_path / "spool"))
+    monkeypatch.setenv("AIRFLOW_IS_K8S_EXECUTOR_POD", "True")
+    log = logging.getLogger("setup")
+    key = TaskKey("sales", "manual__1", "dask_cluster.start_cluster", -1)
+
+    address, _ = KeptCluster(key, log).start(
+        None, cluster_kwargs={"n_workers": 0}, adapt=None, idle_timeout="1 minute"
+    )
+    close_at(address, log)
+
+    assert "the cluster ends with that pod" in caplog.text
+
+
 @needs_exception_in_callbacks
 def test_a_cluster_that_does_not_start_fails_its_setup_with_the_reason(
     airflow: Any,
@@ -160,13 +333,10 @@ def test_a_setup_that_is_cleared_closes_the_cluster_that_it_had_started(
 
     def started() -> str:
         arguments = {"n_workers": 1, "threads_per_worker": 1}
-        return (
-            KeptCluster(key, log)
-            .start(
-                None, cluster_kwargs=arguments, adapt=None, idle_timeout="10 minutes"
-            )
-            .address
+        address, _ = KeptCluster(key, log).start(
+            None, cluster_kwargs=arguments, adapt=None, idle_timeout="10 minutes"
         )
+        return address
 
     first, second = started(), started()
 

@@ -208,7 +208,7 @@ def test_without_workers_the_tasks_that_wait_are_named(tmp_path: Path) -> None:
         recording(client, store=tmp_path / "store", job="nobody") as rec,
     ):
         cluster.scale(0)
-        until(lambda: not client.scheduler_info()["workers"], "no workers")
+        until(lambda: not cluster.scheduler.workers, "no workers")
         waiting = client.map(_price, range(10, 20))
         until(lambda: client.run_on_scheduler(_reported), "the stall")
         client.cancel(waiting)

@@ -70,7 +70,8 @@ def test_the_task_that_keeps_the_lock_is_blamed_and_its_line_is_named(
 
     card = rec.card
     assert card.verdict is None or card.verdict.rule == "worker-heartbeat-timeout"
-    [death] = deaths_of(Run.open(card.links["recording"]))
+    # A worker that a busy machine delays may be given up, too, before this one.
+    *_, death = deaths_of(Run.open(card.links["recording"]))
     killed = death.when_killed
     assert killed is not None
     assert killed.state == "alive"

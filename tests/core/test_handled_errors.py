@@ -23,7 +23,7 @@ from dask_blackbox.capture.driver import (
     handled_errors,
 )
 from dask_blackbox.driver.run_end import is_stopped
-from dask_blackbox.error_flow import ends
+from dask_blackbox.error_flow import ends, time_limit
 from dask_blackbox.manifest import Stopped
 
 JOBS: dict[str, dict[str, Any]] = {
@@ -45,7 +45,7 @@ class _Ended(BaseException):
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Follow errors to their end, on a busy machine too."""
-    monkeypatch.setattr(ends, "_LONGEST", scaled(20))
+    monkeypatch.setattr(time_limit, "_WAITING", scaled(20))
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -113,7 +113,7 @@ def test_without_time_nothing_is_said_of_an_error(
         "try:\n    call()\nexcept ValueError:\n    n = 1\nif n:\n    exit(1)\n"
     )
     monkeypatch.setattr(handled_errors, "_first", [])
-    monkeypatch.setattr(ends, "_LONGEST", -1.0)
+    monkeypatch.setattr(time_limit, "_COMPUTING", -1.0)
     found = dict[str, list[str]]()
 
     def call() -> NoReturn:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import getpass
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 import pytest
-from conditions import flag_of, scaled, until
+from conditions import flag_of, until
 from dask_blackbox import Run
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.recorder.orphaned_clusters import (
@@ -29,27 +25,12 @@ from dask_blackbox.recorder.orphaned_clusters import (
     stop_at_gateway,
 )
 from dask_blackbox.store import open_store
+from gateway_server import REQUIREMENTS, Gateway, served_gateway
 from recorder_processes import recorder_of
 
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
-REQUIREMENTS = ("dask-gateway==2026.3.0", "dask-gateway-server==2026.3.0", "sqlalchemy")
-CONFIG = """
-c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
-c.DaskGateway.authenticator_class = "dask_gateway_server.auth.SimpleAuthenticator"
-c.DaskGateway.address = "127.0.0.1:{api}"
-c.Proxy.address = "127.0.0.1:{http}"
-c.Proxy.tcp_address = "127.0.0.1:{tcp}"
-c.UnsafeLocalBackend.clusters_directory = "{folder}"
-c.UnsafeLocalBackend.sigint_timeout = 2
-c.ClusterConfig.scheduler_cmd = ["{python}", "-m", "dask", "scheduler"]
-c.ClusterConfig.worker_cmd = ["{python}", "-m", "dask", "worker"]
-from dask_gateway_server.options import Mapping, Options
-c.Backend.cluster_options = Options(
-    Mapping("settings", {{}}), handler=lambda options: options.settings
-)
-"""
 DRIVER = """
 import os, sys, time
 from pathlib import Path
@@ -87,32 +68,8 @@ time.sleep(5 if how == "later" else 0)
 """
 
 
-class Served(NamedTuple):
-    """A gateway that runs.
-
-    Attributes:
-        python: Of an environment with its library.
-        http: Port of its API.
-        tcp: Port of its proxy for schedulers.
-    """
-
-    python: Path
-    http: int
-    tcp: int
-
-    def clusters(self) -> set[str]:
-        """Return the names of the clusters that it runs."""
-        url = f"http://127.0.0.1:{self.http}/api/v1/clusters/?status=PENDING,RUNNING"
-        # Each user sees only their own clusters.
-        user = base64.b64encode(f"{getpass.getuser()}:".encode()).decode()
-        headers = {"Authorization": f"Basic {user}"}
-        request = urllib.request.Request(url, headers=headers)
-        with urllib.request.urlopen(request, timeout=scaled(30)) as answer:
-            return set(json.load(answer))
-
-
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A gateway whose clusters are processes of this machine."""
     folder = tmp_path_factory.mktemp("gateway")
     uv = os.environ.get("UV", str(ROOT / "tools" / "uv"))
@@ -127,45 +84,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     subprocess.run(
         [*install, *REQUIREMENTS, str(ROOT / "core")], check=True, cwd=folder
     )
-    api, http, tcp = (_free_port() for _ in range(3))
-    config = folder / "config.py"
-    text = CONFIG.format(python=python, folder=folder, api=api, http=http, tcp=tcp)
-    config.write_text(text)
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(
-            [str(python.with_name("dask-gateway-server")), "-f", str(config)],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    served = Served(python, http, tcp)
-
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{http}/api/health", timeout=scaled(5)
-            ):
-                return True
-        except OSError:
-            return False
-
-    until(answers, describe=(folder / "server.log").read_text)
-    yield served
-    family = psutil.Process(server.pid).children(recursive=True)
-    server.terminate()
-    server.wait(60)
-    _, alive = psutil.wait_procs(family, timeout=scaled(20))
-    for each in alive:
-        each.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with served_gateway(folder, python) as served:
+        yield served
 
 
 @contextmanager
-def _begun(gateway: Served, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
+def _begun(gateway: Gateway, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
     """Give a driver that has started a cluster, and its cluster's address."""
     flag, script = folder / "flag", folder / "driver.py"
     script.write_text(DRIVER)
@@ -200,7 +124,7 @@ def _card(folder: Path) -> Any:
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_the_recorder_stops_the_cluster_of_a_killed_driver(
-    gateway: Served, tmp_path: Path
+    gateway: Gateway, tmp_path: Path
 ) -> None:
     with _begun(gateway, tmp_path) as (driver, address):
         assert address.rpartition("/")[2] in gateway.clusters()
@@ -216,7 +140,7 @@ def test_the_recorder_stops_the_cluster_of_a_killed_driver(
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
-    gateway: Served, tmp_path: Path
+    gateway: Gateway, tmp_path: Path
 ) -> None:
     store = str(tmp_path / "store")
     with _begun(gateway, tmp_path) as (driver, address):
@@ -261,7 +185,7 @@ def test_a_cluster_that_cannot_be_stopped_is_named_with_the_call_that_does() -> 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", ["close", "later", "scale"])
 def test_nothing_is_found_in_a_good_run_that_the_scheduler_records(
-    gateway: Served, tmp_path: Path, how: str
+    gateway: Gateway, tmp_path: Path, how: str
 ) -> None:
     preload = "dask_blackbox.preload"
     scheduler = [str(gateway.python), "-m", "dask", "scheduler", "--preload", preload]

@@ -28,6 +28,7 @@ from airflow_dask_blackbox.templates import native
 if TYPE_CHECKING:
     # The real one brings Dask's processes along, and DAG files are parsed all day.
     from airflow_dask_blackbox.kept_clusters import KeptCluster
+    from airflow_dask_blackbox.named_clusters import ClusterReference, NamedCluster
 
 __all__ = ["DaskClusterSetup", "DaskClusterTeardown", "dask_cluster"]
 
@@ -45,7 +46,8 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         cluster_kwargs: More arguments for the cluster's class (or callable).
         adapt: Arguments for the cluster's `adapt()`.
         idle_timeout: Time without work after which the cluster closes itself, in case no
-            task is left to close it.
+            task is left to close it; where its class has such an argument, or starts its
+            scheduler in the setup task's machine.
         kwargs: Arguments of the setup task and the teardown task: `queue`, `retries`,
             `executor_config`, …
 
@@ -75,7 +77,7 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         self._kwargs = kwargs
 
     def __enter__(self) -> Any:
-        """Return the cluster's address, for `cluster=` of tasks in the block."""
+        """Return what the cluster is found by, for `cluster=` of tasks in the block."""
         self.group.__enter__()
         self.setup = DaskClusterSetup(
             task_id="start_cluster", **self._given, **self._kwargs
@@ -116,7 +118,10 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
 
 
 class DaskClusterSetup(BaseOperator):
-    """Start a cluster that outlives this task; its address is the task's result."""
+    """Start a cluster that outlives this task; its result is what the tasks connect by.
+
+    That is an address, or what finds a cluster of Dask Gateway, Kubernetes or Coiled again.
+    """
 
     template_fields: Sequence[str] = ("cluster", "cluster_kwargs", "adapt")
     template_fields_renderers: ClassVar[dict[str, str]] = dict.fromkeys(
@@ -152,22 +157,28 @@ class DaskClusterSetup(BaseOperator):
         self.idle_timeout = idle_timeout
         self._as_given = {n: getattr(self, n) for n in self.template_fields}
         self._links: dict[str, str] = {}
-        self._kept: KeptCluster | None = None
+        self._starts: KeptCluster | NamedCluster | None = None
 
     @property
     def dask_links(self) -> dict[str, str]:
         """What the button opens, by XCom key."""
         return self._links
 
-    def execute(self, context: Any) -> str:
+    def execute(self, context: Any) -> str | ClusterReference:
         from airflow_dask_blackbox.kept_clusters import KeptCluster
+        from airflow_dask_blackbox.named_clusters import NamedCluster
 
         as_given = self._as_given
         cluster = self.make_cluster or rendered_cluster(
             as_given["cluster"], self.cluster
         )
-        self._kept = KeptCluster.of(context["ti"], self.log)
-        started = self._kept.start(
+        by_name = NamedCluster.can_start(cluster)
+        self._starts = starts = (
+            NamedCluster(self.log)
+            if by_name
+            else KeptCluster.of(context["ti"], self.log)
+        )
+        found_by, dashboard = starts.start(
             cluster,
             cluster_kwargs=native(
                 as_given["cluster_kwargs"], self.cluster_kwargs, takes_text(cluster)
@@ -175,23 +186,23 @@ class DaskClusterSetup(BaseOperator):
             adapt=native(as_given["adapt"], self.adapt),
             idle_timeout=self.idle_timeout,
         )
-        if started.dashboard:
+        if dashboard:
             key = DaskDashboardLink.xcom_key
-            self._links[key] = started.dashboard
-            context["ti"].xcom_push(key=key, value=started.dashboard)
-        return started.address
+            self._links[key] = dashboard
+            context["ti"].xcom_push(key=key, value=dashboard)
+        return found_by
 
     def on_kill(self) -> None:
         """Close what has started, because no other task knows its address yet."""
-        if self._kept is not None:
-            self._kept.abandon()
+        if self._starts is not None:
+            self._starts.abandon()
 
 
 class DaskClusterTeardown(BaseOperator):
     """Close a cluster that `DaskClusterSetup` started.
 
     Args:
-        address: Of the cluster.
+        address: Of the cluster, or what finds it again.
         setup_task_id: Of the task that started it, whose dashboard button goes with it.
     """
 
@@ -205,11 +216,15 @@ class DaskClusterTeardown(BaseOperator):
 
     def execute(self, context: Any) -> None:
         from airflow_dask_blackbox.kept_clusters import close_at
+        from airflow_dask_blackbox.named_clusters import close_named
 
         if not self.address:
             self.log.info("No cluster to close: it was not started")
             return
-        close_at(str(self.address), self.log)
+        if isinstance(self.address, Mapping):
+            close_named(self.address, self.log)
+        else:
+            close_at(str(self.address), self.log)
         with guard("removing the button of the closed dashboard"):
             key = DaskDashboardLink.xcom_key
             remove_address(context["ti"], key, self.setup_task_id)

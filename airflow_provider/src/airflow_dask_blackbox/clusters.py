@@ -441,6 +441,8 @@ def importable_airflow() -> dict[str, str]:
 def _class_named(name: str) -> Callable[..., Any]:
     module, _, attribute = name.rpartition(".")
     try:
+        if attribute == "from_name":  # a class of Dask's finds its cluster so
+            return getattr(_class_named(module), attribute)  # type: ignore[no-any-return]
         return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
         raise OperatorConfigurationError(

@@ -25,6 +25,14 @@ from airflow_dask_blackbox.task_log import Log
 __all__ = ["KeptCluster", "close_at"]
 
 _CLOSING: Final = "10 s"
+_POD: Final = "AIRFLOW_IS_K8S_EXECUTOR_POD"
+"""Set in pods that Airflow's KubernetesExecutor starts for a task."""
+_ENDS_WITH_POD: Final = (
+    "This task runs in a pod of its own, and the cluster ends with that pod: the tasks "
+    "after this one will not reach it. Use a class whose clusters run elsewhere, such as "
+    "dask_kubernetes.operator.KubeCluster or dask_gateway.GatewayCluster, or one cluster "
+    "for each task"
+)
 
 
 class KeptCluster:
@@ -51,8 +59,8 @@ class KeptCluster:
         cluster_kwargs: Mapping[str, Any],
         adapt: Mapping[str, Any] | None,
         idle_timeout: str,
-    ) -> Answer:
-        """Start the cluster, and return its address.
+    ) -> tuple[str, str]:
+        """Start the cluster; return its address, and its dashboard's.
 
         Raises:
             AirflowException: if it does not start, with what it raised.
@@ -89,7 +97,9 @@ class KeptCluster:
         process.returncode = 0
         self._process = None
         self._log.info("The cluster is at %s", answer.address)
-        return answer
+        if _POD in os.environ:
+            self._log.warning("%s", _ENDS_WITH_POD)
+        return answer.address, answer.dashboard
 
     def _start_process(self) -> subprocess.Popen[bytes]:
         note = _state_file(self._key)

@@ -6,7 +6,6 @@ The line is a frame's, that of an exception, or one that raises `SystemExit`.
 from __future__ import annotations
 
 import ast
-import time
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import NamedTuple
@@ -20,9 +19,9 @@ from dask_blackbox.capture.driver.handled_errors import (
 
 from .flow import HANDLER, UNDONE, Flow
 from .sources import Scope, Sources, name_of, own_expressions, path_to
+from .time_limit import TimeLimit
 
 _MOST_EXITS = 10
-_LONGEST = 1.0  # seconds
 _OF_CLICK = ("ClickException", "UsageError", "BadParameter", "FileError", "Abort")
 _EXITS = ("SystemExit", "Exit", *_OF_CLICK)
 """Exceptions by which a command exits, with a code of the class's own for those of click."""
@@ -45,8 +44,8 @@ def errors_behind(
     stack = stack_of_traceback(end) if isinstance(end, TracebackType) else stack_of(end)
     if not stack or not any(remembered()):
         return nothing_known()
-    files, deadline = Sources(), time.monotonic() + _LONGEST
-    return _found(files, [*_ends(files, stack, code)], code, deadline)
+    files, limit = Sources(), TimeLimit()
+    return _found(files, [*_ends(files, stack, code)], code, limit)
 
 
 def nothing_known() -> dict[str, list[str]]:
@@ -73,7 +72,7 @@ class PossibleExit(NamedTuple):
 def possible_exits() -> list[PossibleExit]:
     """Return where the user's code may have ended the driver by raising `SystemExit`."""
     files, found = Sources(), list[PossibleExit]()
-    deadline = time.monotonic() + _LONGEST
+    limit = TimeLimit()
     names = {place.file for each in remembered() for place in each.stack}
     for place, function, code in (e for n in sorted(names) for e in _exits(files, n)):
         scope = files.at(place)
@@ -81,15 +80,15 @@ def possible_exits() -> list[PossibleExit]:
             *_codes_of_calls(files, scope, place.line), None,
         }  # fmt: skip
         for each in sorted(codes, key=lambda number: (number is None, number)):
-            errors = _found(files, [(place,)], each, deadline)
+            errors = _found(files, [(place,)], each, limit)
             found.append(PossibleExit(place, function, each, errors))
-        if len(found) >= _MOST_EXITS or time.monotonic() > deadline:
+        if len(found) >= _MOST_EXITS or limit.is_over:
             break
     return found[:_MOST_EXITS]
 
 
 def _found(
-    files: Sources, ends: list[tuple[Place, ...]], code: int | None, deadline: float
+    files: Sources, ends: list[tuple[Place, ...]], code: int | None, limit: TimeLimit
 ) -> dict[str, list[str]]:
     grades, known = dict[str, int](), dict[tuple[object, ...], int | None]()
     asked = [(end, _is_on_purpose(files, end[0])) for end in ends]
@@ -97,7 +96,7 @@ def _found(
         kind = each[1:]  # errors of one line, in a loop, are alike
         if kind not in known:
             found = [
-                Flow(files, each, deadline, on_purpose=by_intent).reaches(end, code)
+                Flow(files, each, limit, on_purpose=by_intent).reaches(end, code)
                 for end, by_intent in asked
             ]
             of_ends = (grade for grade in found if grade is not None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import time
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
@@ -24,6 +23,7 @@ from .sources import (
     own_expressions,
     path_to,
 )
+from .time_limit import TimeLimit
 
 _ROUNDS = 12
 HANDLER, UNDONE, _LATER = 3, 2, 1
@@ -50,9 +50,9 @@ class Flow:
     """What an error changed, as far as it is known by names."""
 
     def __init__(
-        self, files: Sources, handled: Handled, deadline: float, *, on_purpose: bool
+        self, files: Sources, handled: Handled, limit: TimeLimit, *, on_purpose: bool
     ) -> None:
-        self._files, self._handled, self._deadline = files, handled, deadline
+        self._files, self._handled, self._limit = files, handled, limit
         # What a line is executed for matters to one that ends the driver on purpose; what goes
         # wrong there by itself depends on values.
         self._on_purpose = on_purpose
@@ -79,7 +79,7 @@ class Flow:
             return HANDLER
         self._propagate()
         grade = self._at_end(end, code)
-        return None if time.monotonic() > self._deadline else grade
+        return None if self._limit.is_over else grade
 
     def _begin(self, end: tuple[Place, ...]) -> int | None:
         """Find what handled the error: `HANDLER` if that ends the driver, None if nothing did."""
@@ -404,7 +404,7 @@ class Flow:
         files = {place.file for place in self._handled.stack}
         scopes = [scope for file in sorted(files) for scope in self._files.scopes(file)]
         for _ in range(_ROUNDS):
-            if time.monotonic() > self._deadline:
+            if self._limit.is_over:
                 return
             found = False
             for scope in scopes:
