@@ -31,6 +31,6 @@ if __name__ == "__main__":
         ) as cluster,
         Client(cluster),
     ):
-        pages = db.read_text(file, blocksize=None).repartition(npartitions=8)
-        for _ in range(4):
+        pages = db.read_text(file, blocksize=None)
+        for _ in range(3):
             print(pages.map(words).sum().compute())
