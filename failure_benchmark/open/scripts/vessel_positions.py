@@ -12,12 +12,12 @@ from dask.distributed import Client, LocalCluster
 
 def written():
     numbers = np.random.default_rng(4)
-    rows = 6_000_000
+    rows = 5_000_000
     file = os.path.join(tempfile.mkdtemp(), "positions.parquet")
     pd.DataFrame(
         {
-            "vessel": numbers.integers(0, 900, rows).astype("int64"),
-            "minute": np.arange(rows, dtype="int64"),
+            "vessel": np.repeat(numbers.integers(0, 900, rows // 50), 50),
+            "minute": np.arange(rows) // 100,
             "lat": np.repeat(numbers.random(rows // 100), 100),
             "lon": np.repeat(numbers.random(rows // 100), 100),
         }
@@ -36,7 +36,7 @@ if __name__ == "__main__":
         LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            memory_limit="400MiB",
+            memory_limit="350MiB",
             dashboard_address=":0",
         ) as cluster,
         Client(cluster),
