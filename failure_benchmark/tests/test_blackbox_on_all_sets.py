@@ -25,6 +25,17 @@ MISSED = {
         # Recorded before the port that is in use was read from the call that raised.
         "quarry_shift",
     },
+    "reports-02": {
+        "disk_timelines",
+        "feed_counts",
+        "nightly_exports",
+        # Reported as `straggler`, of the one task that reads the file.
+        "page_words",
+        "photo_mirror",
+        "rider_trips",
+        "turbine_states",
+        "vessel_positions",
+    },
 }
 """Cases whose answer lacks something that is known, and not fixed yet."""
 
