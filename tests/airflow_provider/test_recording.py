@@ -235,6 +235,10 @@ with DAG({dag_id!r}):
     assert ran.state == "failed"
     assert ran.xcoms["caught"][0].endswith("ConfigurationError")
     assert "Not started, because it cannot be recorded" in ran.log
+    (verdict,) = [each for each in ran.messages if "and it cannot begin:" in each][:1]
+    assert verdict.startswith("The recording is required")
+    assert "This run is not recorded" not in ran.log  # the cause has the reason
+    assert "performance_report.html" not in ran.log
     assert "session.py" not in ran.log.partition("::group::")[0]
 
 

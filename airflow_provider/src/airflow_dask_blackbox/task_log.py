@@ -116,6 +116,6 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
 
 
 def _unrecorded(card: RunCard) -> str | None:
-    from dask_blackbox.card_data import not_stored
+    from dask_blackbox.card_data import not_stored_beside_verdict
 
-    return not_stored(card)
+    return not_stored_beside_verdict(card)

@@ -154,6 +154,8 @@ class LinkPublisher:
         import msgspec
 
         links = {**card.links, **self._addresses}
+        if not card.completeness.get("recorded", True):
+            links.pop("performance_report", None)
         return msgspec.structs.replace(card, links=links)
 
 

@@ -37,6 +37,14 @@ def not_stored(card: CardData) -> str | None:
     return f"{NOT_STORED.get(known.get('kept', 'none'), NOT_STORED['none'])}: {reason}"
 
 
+def not_stored_beside_verdict(card: CardData) -> str | None:
+    """Return what `not_stored` does, unless the verdict's cause gives the same reason."""
+    reason = str(card.completeness.get("reason") or "")
+    nowhere = card.completeness.get("kept", "none") == "none"
+    said = card.verdict is not None and reason and reason in card.verdict.cause
+    return None if nowhere and said else not_stored(card)
+
+
 class CardData(msgspec.Struct, frozen=True, kw_only=True):
     """The values of a card.
 

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 
+import dask
 import psutil
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
@@ -30,6 +31,8 @@ def main(store: str) -> None:
     """Record it."""
     secret = os.environ.pop("PLANTED")
     with (
+        # It is stopped for as long as a busy machine takes to write the lines.
+        dask.config.set({"blackbox.recorder.silent-after": "2 minutes"}),
         LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,

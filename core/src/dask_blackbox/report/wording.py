@@ -12,7 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.card_data import CardData, not_stored
+from dask_blackbox.card_data import (
+    CardData,
+    not_stored,
+    not_stored_beside_verdict,
+)
 from dask_blackbox.finding import ChainStep, Change, CurrentState, Finding, Subject
 from dask_blackbox.formatting import (
     count,
@@ -243,7 +247,7 @@ def missing_data(card: CardData) -> list[str]:
         for source, sentences in facts.get("missing", {}).items()
         for sentence in sentences
     ]
-    if (gone := not_stored(card)) is not None:
+    if (gone := not_stored_beside_verdict(card)) is not None:
         return [f"This run was {plain(gone)}", *parts]
     if not parts and facts.get("complete") is False and card.state != "running":
         parts = ["The recording is not complete" + (f": {reason}" if reason else "")]
