@@ -74,11 +74,14 @@ def test_squeue_says_state_reason_limits_and_where_the_log_is() -> None:
 
 def test_other_commands_of_slurm_say_the_same_and_who_cancelled() -> None:
     [shown] = read_scontrol(SCONTROL).values()
-    [accounted] = read_sacct(SACCT).values()
+    [accounted] = read_sacct(SACCT.replace("by 1000", "by 987654321")).values()
+    [by_root] = read_sacct(SACCT.replace("by 1000", "by 0")).values()
 
     assert (shown.subject, shown.state, shown.user) == ("2", "CANCELLED", "root")
     assert (shown.signal, shown.time_limit, shown.log) == (15, 60, "/logs/w-2.err")
-    assert (accounted.state, accounted.by) == ("CANCELLED", "1000")
+    # It names them by number, which nobody can ask.
+    assert (accounted.state, accounted.by) == ("CANCELLED", "user 987654321")
+    assert by_root.by == "root"
     assert (accounted.memory, accounted.node) == (2 * 2**20, "n1")
 
 

@@ -42,7 +42,7 @@ def _state(fields: Mapping[str, str]) -> UnitState:
         manager=_NAME,
         subject=said.get("JobID", ""),
         state=state.rstrip("+"),
-        by=by,
+        by=_account(by),
         reason=said.get("Reason", ""),
         node=said.get("NodeList", ""),
         user=said.get("UserName", "").partition("(")[0],
@@ -55,6 +55,18 @@ def _state(fields: Mapping[str, str]) -> UnitState:
         log=_path(said),
         **exits,
     )
+
+
+def _account(user: str) -> str:
+    """Return what people call a user that Slurm names by number, as far as this host knows."""
+    if not user.isdigit():
+        return user
+    try:
+        import pwd  # not everywhere
+
+        return pwd.getpwuid(int(user)).pw_name
+    except (ImportError, KeyError, OverflowError):
+        return f"user {user}"
 
 
 def _exit(text: str) -> tuple[int | None, int | None]:
