@@ -475,7 +475,63 @@ def test_the_address_of_a_worker_that_died_is_gone_though_its_nanny_starts_anoth
     found = the_verdict(hung(death, again, of_resources(resources={}, workers=[asked])))
 
     assert found.rule == rule
-    assert ("ask for workers by name" in found.remedy) == (rule == "worker-segfault")
+    died = rule == "worker-segfault"
+    assert ("Its nanny started it again" in found.remedy) == died
+    assert "turns the name of a worker into the address" in found.remedy
+
+
+def test_a_worker_that_was_restarted_has_another_address_under_its_name() -> None:
+    left = a_departure(at=20.0, expected=True)
+    again = a_worker("tcp://w2", at=22.0, name="1", pid=101)
+    bound = of_resources(resources={}, workers=["tcp://w1"])
+    found = the_verdict(hung(left, again, bound))
+
+    assert found.rule == "no-valid-worker"
+    assert "worker '1' is at tcp://w2 now" in found.cause
+    assert "`allow_other_workers=True`" in found.remedy
+    assert "name rather than its address" not in found.remedy
+    gone = the_verdict(hung(left, bound))
+    assert "is at" not in gone.cause
+
+
+@pytest.mark.parametrize(
+    ("called", "what", "do"),
+    [
+        (["subprocess.py: wait", "subprocess.py: _try_wait"], "a program", "communicate()"),
+        (["subprocess.py: run", "subprocess.py: communicate"], "a program", "timeout="),
+        (
+            ["multiprocessing/process.py: join", "multiprocessing/popen_fork.py: wait"],
+            "a process",
+            "get_context('spawn')",
+        ),
+        (["socket.py: accept"], "a connection", "settimeout"),
+        (["socket.py: readinto"], "", "a lock or a service"),
+    ],
+)
+def test_what_a_task_waits_for_outside_of_dask_has_its_own_remedy(
+    called: list[str], what: str, do: str
+) -> None:
+    frames = [each.partition(": ") for each in called]
+    stack = [
+        '  File "/jobs/nightly.py", line 30, in convert\n\ttool.wait()\n',
+        *(
+            f'  File "/usr/lib/python3.11/{file}", line 9, in {function}\n\twait()\n'
+            for file, _, function in frames
+        ),
+    ]
+    used = [a_sample(at=float(at), cpu=1.0) for at in range(30, 80, 5)]
+    stall = a_stall(
+        a_task_at("convert-1", executing_for=58),
+        answers=what_w1_reports({"convert-1": stack}),
+    )
+    found = the_verdict(hung(*used, stall))
+
+    assert found.rule == "stalled"
+    assert ("that it had started" in found.cause) == ("pro" in what)
+    waits = f"waiting for {what}" if what else "waiting in `tool.wait()`"
+    assert waits in found.cause
+    assert do in found.remedy
+    assert ("stdout=PIPE" in found.remedy) == (do == "communicate()")
 
 
 def test_tasks_on_a_cluster_without_workers_do_not_wait_for_those_of_another() -> None:
@@ -1442,6 +1498,36 @@ def test_what_a_worker_did_that_answered_nothing(
     assert ("while running 'parse'" in found.title) == bool(process)
     assert (says in found.cause) == bool(process)
     assert advice in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("method", "says", "do"),
+    [
+        ("_register_plugin", "the `setup` of a plugin", "`async def setup`"),
+        ("_run", "`client.run` calls its function", "submit it as a task"),
+        ("_gather", "", "wait"),
+    ],
+)
+def test_the_call_of_the_driver_that_blocks_the_event_loop_of_a_worker_is_named(
+    method: str, says: str, do: str
+) -> None:
+    stack = [
+        '  File "/jobs/nightly.py", line 12, in main\n\tclient.start(loaded)\n',
+        f'  File "{LIB}/distributed/client.py", line 9, in {method}\n\tself.sync()\n',
+    ]
+    process = {"state": "alive", "watched": 0.4, "cpu": 0.0, "executing": []}
+    answers = {"tcp://w1": {"failed": "TimeoutError()", "process": process}}
+    blocked = an_event(
+        "driver-blocked", "driver", at=96, lasted=94.0, stack=stack, pid=1
+    )
+    stall = a_stall({**a_task_at("load-1"), "executing_for": None}, answers=answers)
+    run = a_run(a_worker(), a_graph(), blocked, stall, aborted(at=100))
+    found = the_verdict(run)
+
+    assert found.rule == "stalled"
+    assert ("nightly.py:12" in found.cause) == bool(says)
+    assert says in found.cause
+    assert do in found.remedy
 
 
 def test_a_worker_that_was_stopped_is_no_worker_that_computes() -> None:

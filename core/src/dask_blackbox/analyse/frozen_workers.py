@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import not_holding_the_lock
@@ -21,7 +22,13 @@ from dask_blackbox.events import (
     TaskSignalled,
     WorkerUnresponsive,
 )
-from dask_blackbox.formatting import code_line, duration, need_of_time
+from dask_blackbox.formatting import (
+    as_code,
+    code_line,
+    duration,
+    need_of_time,
+    short,
+)
 
 _COMPUTES, _WAITS = 0.7, 0.1
 """Shares of the time in which a frozen worker was watched that it computed: from the first on it
@@ -147,6 +154,61 @@ def _frozen(
         else sender_text(stop.subject if isinstance(stop, TaskSignalled) else None),
         stopped_from=code_line(stop),
     )
+
+
+class LoopBlocker(NamedTuple):
+    """A call of the driver that runs code of the job on the event loops of workers.
+
+    Attributes:
+        doing: What the driver did, after "while the driver".
+        text: A sentence on it, and on what it runs where.
+        remedy: What to do about that code.
+    """
+
+    doing: str
+    text: str
+    remedy: str
+
+
+_ON_LOOPS = (
+    (
+        ("register_plugin", "_register_plugin"),
+        "was registering a plugin",
+        "the `setup` of a plugin runs on the event loop of each worker, and did not return",
+        "the plugin's `setup` keeps the event loop of its worker. A call that waits there "
+        "(`Client(…)`, `.result()`, `get_client()`, a request) waits forever for what that "
+        "event loop would have to do, and stops all else on the worker. Make it `async def "
+        "setup` with `await`, wait in a thread, or do this in a task.",
+    ),
+    (
+        ("run", "_run"),
+        "was inside `client.run`",
+        "`client.run` calls its function on the event loop of each worker, and it did not "
+        "return",
+        "the function that `client.run` calls keeps the event loop of its worker, and with it "
+        "all else there. Add a timeout to what it waits for, make it a coroutine (`async "
+        "def`), or submit it as a task.",
+    ),
+)
+"""By methods of the client: what the driver did, what that runs where, and what to do."""
+
+
+def loop_blocker(case: Case) -> LoopBlocker | None:
+    """Return the call in which the driver waited for code on event loops, if it did."""
+    position = case.driver_position
+    if position is None:
+        return None
+    frame = position.own_frame
+    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
+    for methods, doing, runs, remedy in _ON_LOOPS:
+        if position.in_client(*methods):
+            at = f", at {frame}{line}" if frame else ""
+            return LoopBlocker(
+                doing,
+                f"The driver {doing}{position.blocked_for}{at}: {runs}.",
+                f"Look at what {code_line(frame) or 'the driver'} runs on the workers: {remedy}",
+            )
+    return None
 
 
 def what_froze(

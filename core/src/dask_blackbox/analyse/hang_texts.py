@@ -185,6 +185,56 @@ def evidence_of_actors(case: Case) -> tuple[Evidence, ...]:
     )
 
 
+class OutsideWait(NamedTuple):
+    """What a task waited for outside of Dask, and what to do about such a wait."""
+
+    what: str
+    remedy: str
+
+
+_FOR_A_PROGRAM = OutsideWait(
+    "for a program that it had started",
+    "find what that program waits for, and end the wait with `timeout=`.",
+)
+_FOR_A_PROGRAM_WITH_PIPES = OutsideWait(
+    _FOR_A_PROGRAM.what,
+    "`wait()` reads nothing. If the program writes to a pipe (`stdout=PIPE`, "
+    "`stderr=PIPE`), it stands still as soon as the pipe is full (64 KiB): read it with "
+    "`communicate()` or `subprocess.run(…, capture_output=True)`, or write to a file. Else "
+    "find what the program waits for, and end the wait with `timeout=`.",
+)
+_FOR_A_PROCESS = OutsideWait(
+    "for a process that it had started",
+    "find what that process waits for (`py-spy dump --pid PID`). A process that is forked "
+    "while another thread holds a lock (of logging, a cache, a library) waits for that lock "
+    "forever, and a worker has many threads: start it with "
+    "`multiprocessing.get_context('spawn')`, run a program of its own, or give the work to "
+    "more workers. `join(timeout=…)` ends the wait.",
+)
+_FOR_A_CONNECTION = OutsideWait(
+    "for a connection that another process was to make",
+    "find the process that was to connect, and why it did not: it may have failed or ended. "
+    "Set a time limit (`settimeout`), because Dask has none for tasks.",
+)
+
+
+def outside_wait_of(place: HasStack) -> OutsideWait | None:
+    """Return what a task or the driver waited for outside of Dask, if its frames show it."""
+    called = {
+        (frame.file.replace("\\", "/").rpartition("/")[2], frame.function or "")
+        for frame in place.beyond
+        if "site-packages" not in frame.file
+    }
+    functions = {function for _, function in called}
+    files = {file for file, _ in called}
+    if "subprocess.py" in files:
+        reads = functions & {"communicate", "_communicate", "run", "check_output"}
+        return _FOR_A_PROGRAM if reads else _FOR_A_PROGRAM_WITH_PIPES
+    if files & {"popen_fork.py", "popen_forkserver.py"} or ("pool.py", "get") in called:
+        return _FOR_A_PROCESS
+    return _FOR_A_CONNECTION if ("socket.py", "accept") in called else None
+
+
 _FILES = (
     "/threading.py",
     "/selectors.py",

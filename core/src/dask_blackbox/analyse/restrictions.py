@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from difflib import get_close_matches
 
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
@@ -16,6 +18,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import duration, listed
 from dask_blackbox.patterns import bounded
+from dask_blackbox.tables.schemas import Row
 
 _CLOSING_SECONDS = 2.0
 
@@ -138,11 +141,33 @@ def _departed_worker(case: Case, task: RestrictedTask) -> str:
     last = gone[-1]
     ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
     if last["name"] not in asked:
-        return f" any more (that worker left {ago} before the end)"
+        return (
+            f" any more (that worker left {ago} before the end{_successor(case, last)})"
+        )
     return (
         f" any more (worker '{last['name']}' left {ago} before the end; Dask treats a "
         "name that no worker has as a host)"
     )
+
+
+def _successor(case: Case, left: Row) -> str:
+    """Return which worker has the name of one that left, if there is one: its replacement."""
+    same = case.run.workers.filter(
+        (pl.col("name") == left["name"]) & (pl.col("joined") >= left["left"])
+    )
+    there = [each for each in same["address"] if each != left["address"]]
+    if not left["name"] or not there:
+        return ""
+    return f"; worker '{left['name']}' is at {there[-1]} now"
+
+
+NAMES_ARE_ADDRESSES = (
+    "Dask turns the name of a worker into the address of its process when the task is "
+    "submitted, and a process that replaces it has another one: submit such tasks after "
+    "workers were restarted, let other workers run them (`allow_other_workers=True`), or ask "
+    "for a resource that the worker offers (`--resources`), which its replacement has as well"
+)
+"""Why a task does not run where it was bound to, and what to do; without a full stop."""
 
 
 def to_start(task: RestrictedTask) -> str:

@@ -24,6 +24,7 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frozen_workers import (
     FrozenWorker,
     frozen_in,
+    loop_blocker,
     remedy_of_frozen,
     what_froze,
 )
@@ -36,6 +37,7 @@ from dask_blackbox.analyse.hang_texts import (
     how_it_ended,
     idle_share,
     log_evidence,
+    outside_wait_of,
     wanted_tasks,
 )
 from dask_blackbox.analyse.offers import beyond_host, several_threads
@@ -237,6 +239,9 @@ def _frozen_finding(
     stopped = f" It was stopped at {last.stopped_from}." if last.stopped_from else ""
     line = "" if last.stopped or last.line is None else f" Python was at {last.line}."
     held = counted(len(hang.tasks), "task")
+    blocker = None if keys or last.stopped else loop_blocker(case)
+    if blocker is not None:
+        running, line = f" while the driver {blocker.doing}", f" {blocker.text}"
     return STALLED.found(
         f"{_who_froze(case, frozen)}{running}, and no task finished for "
         f"{duration(hang.lasted)}",
@@ -246,7 +251,7 @@ def _frozen_finding(
             f"{'it' if len(frozen) == 1 else 'such workers'}{executing}"
             f".{stopped} {what_froze(frozen)}{line} {how_it_ended(case, hang)}"
         ).replace("  ", " "),
-        remedy=remedy_of_frozen(frozen),
+        remedy=blocker.remedy if blocker else remedy_of_frozen(frozen),
         confidence="high" if known else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=last.address),
         evidence=evidence_of_hang(case, hang),
@@ -320,8 +325,10 @@ def _idled(task: HangingTask, idle: float) -> str:
     if innermost != frame:
         file = innermost.file.rpartition("/")[2]
         line += f" (which had called {innermost.function} in {file})"
+    outside = outside_wait_of(task)
+    what = f" {outside.what}," if outside else ""
     return (
-        f"It was waiting{line}, not computing: "
+        f"It was waiting{what}{line}, not computing: "
         f"meanwhile, its worker used {idle:.0%} of a core."
     )
 
@@ -626,6 +633,8 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
             "run forever; limit the number of iterations. If its input is only larger "
             "than that of other tasks, give the run more time or the task less work."
         )
+    if (outside := outside_wait_of(longest)) is not None:
+        return look + (outside.remedy if look else capital(outside.remedy))
     return (
         f"{look}{'i' if look else 'I'}f the task waits for a connection, a lock or a "
         "service, add a timeout to that wait, because Dask has no timeout for tasks. "

@@ -33,6 +33,7 @@ from dask_blackbox.analyse.hang_texts import (
 )
 from dask_blackbox.analyse.offers import is_local
 from dask_blackbox.analyse.restrictions import (
+    NAMES_ARE_ADDRESSES,
     asks_for,
     offered,
     restrictions_in,
@@ -1137,8 +1138,7 @@ def _start_one_text(restriction: str, task: RestrictedTask) -> str:
         return f"Ask for a host, or a worker, that is there; or {drop}."
     if not task.resources:
         return (
-            "Ask for a worker by its name rather than its address, which changes with each "
-            f"process; or {drop}."
+            f"{NAMES_ARE_ADDRESSES}. Or drop the restriction (`workers=`, `dask.annotate`)."
         )
     return f"Start a worker with {short(restriction, 80)}{to_start(task)}, or {drop}."
 

@@ -8,6 +8,7 @@ from dask_blackbox.analyse.driver_output import PrintedFailure
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.explanations import hint_on, printed_error
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.restrictions import NAMES_ARE_ADDRESSES
 from dask_blackbox.analyse.side_effects import how_retired
 from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.analyse.worker_starts import port_text
@@ -28,10 +29,7 @@ def _asked_for(case: Case, key: str) -> str:
 def of_death(case: Case, verdict: Finding, key: str, death: WorkerExit) -> Words:
     died, because = died_running(case, [death]), case.cause_of(death).because
     headline = f"{_asked_for(case, key)} {died}"
-    nanny = (
-        "Its nanny started it again at another address: ask for workers by name (`dask "
-        "worker --name`, in a `LocalCluster` 0, 1, and so on), which stays the same."
-    )
+    nanny = f"Its nanny started it again at another address. {NAMES_ARE_ADDRESSES}."
     if death.nanny is None:
         nanny = (
             "It had no nanny; with one, it would have been started again, with the same "
