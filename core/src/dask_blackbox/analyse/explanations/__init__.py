@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dask_blackbox.analyse.driver_output import PrintedFailure, last_error_before
 from dask_blackbox.analyse.explanations import (
     data_errors,
@@ -30,6 +32,7 @@ from dask_blackbox.analyse.signatures.python import (
 )
 from dask_blackbox.formatting import class_of, short, short_with_paths
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import RunTables
 
 _JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exception
@@ -154,6 +157,7 @@ def _warning_as_error(context: Context) -> Explained | None:
 __all__ = [
     "Context",
     "Explained",
+    "advice_in",
     "driver_exception_text",
     "error_text",
     "explained",
@@ -232,6 +236,33 @@ def hint_on(message: str) -> str | None:
         found = signature.search(message)
         if found is not None:
             return hint.format(**found.groupdict())
+    return None
+
+
+_SENTENCE_ENDS = bounded(r"(?<=[.!?;])\s+(?=[\"'`A-Z])|\n\s*\n|\n(?=\S)")
+_CODE_BELOW = bounded(r"(?<=[\w,:])[ \t]*\n[ \t]*\n?[ \t]{2,}(?=\S)")
+"""Between a sentence and the indented code that ends it."""
+_ASKS = bounded(
+    r"(?:Summary: )?(?:"
+    r"(?:(?:Please|Instead|You (?:can|may|might|should|could|need to|must)),? |To [^,]{1,60}, )"
+    r"(?:[a-z]+ )?(?:call|add|run|increase|reduce|rechunk|install|use|set|pass|specify|try)"
+    r"|(?:use|set|pass|specify|provide|try|consider|convert|install)"
+    r") (?!to )",
+    re.IGNORECASE,
+)
+_REPORTS = bounded(r"\b(?:failed|fails|error|missing|invalid|takes|denied|refused)\b")
+_CODE = bounded(r"`[^`]+`|\b[A-Za-z_][\w.]*\(|\b[a-z_]+=\S")
+_LONGEST_ADVICE = 240
+
+
+def advice_in(message: str) -> str | None:
+    """Return the sentence of a message that says what to do instead, with code; or None."""
+    for sentence in _SENTENCE_ENDS.split(_CODE_BELOW.sub(" ", message[:4_000])):
+        text = in_one_line(sentence)
+        found = _ASKS.match(text)
+        asks = found is not None and _CODE.search(text) and not _REPORTS.search(text)
+        if asks and len(text) <= _LONGEST_ADVICE:
+            return f'The message says what to do: "{text.rstrip(".")}".'
     return None
 
 

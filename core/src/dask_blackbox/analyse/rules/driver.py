@@ -32,6 +32,7 @@ from dask_blackbox.analyse.exception_context import (
     what_ran,
 )
 from dask_blackbox.analyse.explanations import (
+    advice_in,
     driver_exception_text,
     explained_exception,
     failure_text,
@@ -622,7 +623,8 @@ def _remedy(
             "Check what the workers were doing; raise the timeout only if they were "
             "making progress."
         )
-    if hint := hosts or fix or hint_on(exception.message):
+    hint = hosts or fix or hint_on(exception.message) or advice_in(exception.message)
+    if hint:
         return f"{look}. {hint}"
     more = "."
     if name in _MISSING:

@@ -577,7 +577,12 @@ def _with_states(inputs: Sequence[Dependency]) -> str:
 
 
 def _taken_threads(case: Case, hang: Hang) -> int:
-    """Return the number of all workers' threads, if each ran a task and others could not start."""
+    """Return the number of all workers' threads, if each ran a task and others could not start.
+
+    Tasks that wait for a program or a connection do not wait for other tasks.
+    """
+    if hang.longest is not None and outside_wait_of(hang.longest) is not None:
+        return 0
     joined, left = (epoch(name) for name in ("joined", "left"))
     there = case.run.workers.filter(
         (joined <= hang.at) & (left.is_null() | (left >= hang.at))

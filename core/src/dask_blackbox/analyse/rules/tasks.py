@@ -29,6 +29,7 @@ from dask_blackbox.analyse.exception_context import (
 )
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
+    advice_in,
     explained_failure,
     explained_origin,
     failure_text,
@@ -495,7 +496,7 @@ def _fix(case: Case, failure: TaskFailure) -> str:
             ". The disk that it writes to is full, and a retry does not change that. "
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
-    hint = hint_on(failure.raised.message)
+    hint = hint_on(failure.raised.message) or advice_in(failure.raised.message)
     if hint is None and advice in ("transient", "unknown"):
         return f". {_retry(case, failure, name)}"
     same = "The same input fails again: fix the code, or check the input of this task."
