@@ -71,3 +71,33 @@ def test_the_advice_of_a_message_is_the_remedy_in_driver_and_task() -> None:
         assert found is not None
         assert found.rule == rule
         assert "Please use `df.set_index(…, sorted=True)` first" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("function", "retry", "do"),
+    [
+        ("_ls_from_cache", "transient", "`fs.invalidate_cache()`"),
+        ("_ls_real", "data", "fix the code"),
+    ],
+)
+def test_a_file_that_a_kept_listing_lacks_may_have_come_later(
+    function: str, retry: str, do: str
+) -> None:
+    message = "exports/2026-05-04/alta.csv"
+    traceback = (
+        'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 9, in load\n'
+        "    fs.open(path)\n"
+        f'  File "/venv/site-packages/fsspec/spec.py", line 438, in {function}\n'
+        f"    raise FileNotFoundError(path)\nFileNotFoundError: {message}\n"
+    )
+    kind = "builtins.FileNotFoundError"
+    error = a_task_error(
+        "load-1", exception=kind, message=message, traceback=traceback
+    )
+    raised = DriverException(exception=kind, message=message, key="load-1")
+    found = verdict_with(a_run(error, state="failed", exception=raised))
+
+    assert found is not None
+    assert (found.rule, found.retry_advice) == ("task-exception", retry)
+    assert do in found.remedy
+    assert ("is not in the listing" in found.cause) == (retry == "transient")

@@ -117,6 +117,31 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     assert found.rule == "tls-misconfigured"
 
 
+@pytest.mark.parametrize(
+    ("kind", "retry", "do"),
+    [
+        ("LocalCluster", "code", "this one had 1. Request as many as are waited for"),
+        ("SLURMCluster", "unknown", "the others are pending: quota"),
+    ],
+)
+def test_a_driver_that_was_stopped_in_its_wait_for_workers_knows_who_starts_them(
+    kind: str, retry: str, do: str
+) -> None:
+    attached = an_event(
+        "driver-attached", "driver", at=1, client="Client-1", cluster={"kind": kind}
+    )
+    found = the_verdict_on(
+        attached,
+        a_worker(),
+        blocked_at(of_dask("client.py", "wait_for_workers")),
+        aborted(at=50),
+    )
+
+    assert (found.rule, found.confidence) == ("workers-never-arrived", "medium")
+    assert do in found.remedy
+    assert (found.retry_advice == "code") == (retry == "code")
+
+
 def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]

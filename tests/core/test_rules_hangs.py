@@ -477,7 +477,7 @@ def test_the_address_of_a_worker_that_died_is_gone_though_its_nanny_starts_anoth
     assert found.rule == rule
     died = rule == "worker-segfault"
     assert ("Its nanny started it again" in found.remedy) == died
-    assert "turns the name of a worker into the address" in found.remedy
+    assert "turns a worker's name into its address" in found.remedy
 
 
 def test_a_worker_that_was_restarted_has_another_address_under_its_name() -> None:

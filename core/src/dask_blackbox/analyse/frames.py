@@ -386,6 +386,14 @@ def last_frame(traceback: str) -> Frame | None:
     return next(reversed(_frames_of_last(traceback)), None)
 
 
+_FROM_LISTING = bounded(r"/fsspec/[^\n]{1,200}, in _ls_from_cache\b")
+
+
+def is_from_a_listing(traceback: str) -> bool:
+    """Return whether fsspec said so from a listing of a folder that it had kept."""
+    return _FROM_LISTING.search(traceback) is not None
+
+
 def is_of_environment(traceback: str) -> bool:
     """Return whether `os.environ` raised it: such a variable is not set."""
     last = last_frame(traceback)

@@ -162,10 +162,10 @@ def _successor(case: Case, left: Row) -> str:
 
 
 NAMES_ARE_ADDRESSES = (
-    "Dask turns the name of a worker into the address of its process when the task is "
-    "submitted, and a process that replaces it has another one: submit such tasks after "
-    "workers were restarted, let other workers run them (`allow_other_workers=True`), or ask "
-    "for a resource that the worker offers (`--resources`), which its replacement has as well"
+    "Dask turns a worker's name into its address when a task is submitted, and the process "
+    "that replaces it has another one: submit such tasks after workers were restarted, let "
+    "others run them (`allow_other_workers=True`), or ask for a resource (`--resources`), "
+    "which the replacement has, too"
 )
 """Why a task does not run where it was bound to, and what to do; without a full stop."""
 

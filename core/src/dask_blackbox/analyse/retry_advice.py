@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from dask_blackbox.analyse.frames import is_of_environment
+from dask_blackbox.analyse.frames import is_from_a_listing, is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
 from dask_blackbox.analyse.signatures.services import AWS_REFUSED
@@ -175,6 +175,9 @@ def advice_on_text(
     """
     if qualified == "KeyError" and is_of_environment(traceback):
         return Advice("environment", "high")
+    if is_from_a_listing(traceback):
+        # A new process asks the store.
+        return Advice("transient", "medium")
     if NO_SPACE.search(message) or FILE_TOO_LARGE.search(message):
         # What fills a disk may be gone with the run that filled it.
         return Advice("environment", "medium")

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.explanations import (
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
+    is_from_a_listing,
     raised_on_purpose,
     root_of_chain,
     untangled,
@@ -133,12 +134,27 @@ _ALL = (
 
 def explained(context: Context) -> Explained | None:
     """Return what a message means; None if it is unknown."""
+    if is_from_a_listing(context.traceback):
+        return _not_in_listing(context)
     for signature, explain in _ALL:
         found = signature.search(context.message)
         explanation = None if found is None else explain(found, context)
         if explanation is not None:
             return explanation
     return _warning_as_error(context)
+
+
+def _not_in_listing(context: Context) -> Explained:
+    """Return that a file was not found in a listing, which may be older than the file."""
+    return Explained(
+        f"{in_one_line(context.message)} is not in the listing of its folder that this "
+        "process had kept",
+        "fsspec (s3fs, gcsfs, adlfs) remembers the listings of folders in each process, for "
+        "ever unless told otherwise, so a file that was written later by anyone else does not "
+        "exist for it. Call `fs.invalidate_cache()` before the files are read, or open the "
+        "file system with `use_listings_cache=False` or `listings_expiry_time=…` (in Dask: "
+        "`storage_options=`).",
+    )
 
 
 def _warning_as_error(context: Context) -> Explained | None:

@@ -730,13 +730,22 @@ def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
 
 
 def _nothing_seen(
-    case: Case, arrived: int, wanted: int, waited: str, *, died: bool
+    case: Case, arrived: int, wanted: int | None, waited: str, *, died: bool
 ) -> _Obstacle:
-    """Return what to do where nothing is seen of the workers that did not arrive."""
+    """Return what to do where nothing is seen of the workers that did not arrive.
+
+    Args:
+        wanted: The number that the driver waited for, if it is known.
+    """
     local = bool(arrived) and is_local(case)
     by_program = local and _started_by_a_program(case)
     if local and not by_program and not died:
-        remedy = _ASKED_FOR_FEWER.format(arrived=arrived, wanted=wanted)
+        number = wanted or "as many as are waited for"
+        remedy = _ASKED_FOR_FEWER.format(
+            arrived=arrived, wanted=wanted or "…", number=number
+        )
+        if wanted is None:
+            remedy += " `wait_for_workers(n, timeout=…)` fails with a reason."
         return _Obstacle("", "", remedy, "code")
     if by_program:
         return _Obstacle("", "", _OUTPUT_OF_PROGRAM)
@@ -914,7 +923,7 @@ def _waits_for(starting: WorkerStarting) -> str:
 
 _ASKED_FOR_FEWER = (
     "A LocalCluster starts all its workers when it is created, and this one had {arrived}. "
-    "Request {wanted} (`LocalCluster(n_workers={wanted})`, `cluster.scale({wanted})`), or "
+    "Request {number} (`LocalCluster(n_workers={wanted})`, `cluster.scale({wanted})`), or "
     "wait for {arrived}."
 )
 
@@ -1053,25 +1062,38 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
 
 
 def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
-    there = case.run.workers["left"].null_count()
+    """Return that a driver was stopped while it waited for workers, without a timeout."""
+    there, waited = case.run.workers["left"].null_count(), duration(position.lasted)
     frame = position.own_frame
     until = "" if case.run.continues else " when it was stopped"
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
+    obstacles = [*_obstacles(case, arrived=there, waited=waited)]
+    died = bool(case.deaths)
+    foremost = next(iter(obstacles), None)
+    if foremost is None and there:
+        foremost = _nothing_seen(case, there, None, waited, died=died)
+    remedy = (
+        f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes "
+        "the driver fail with a reason."
+    )
     return WORKERS_NEVER_ARRIVED.found(
-        f"The driver waited {duration(position.lasted)} for workers; "
-        f"{there or 'none'} {'was' if there < 2 else 'were'} connected",  # noqa: PLR2004 - one of them
+        f"The driver waited {waited} for workers; "
+        f"{there or 'none'} {'was' if there < 2 else 'were'} connected"  # noqa: PLR2004 - one of them
+        + "".join(f"; {each.title}" for each in obstacles),
         cause=(
             f"The driver had been in `wait_for_workers`{line} for "
-            f"{duration(position.lasted)}{until}{f', at {frame}' if frame else ''}. "
+            f"{waited}{until}{f', at {frame}' if frame else ''}. "
             f"{counted(there, 'worker') if there else 'No worker'} had arrived by then; "
-            "the driver waited for more."
+            "the driver waited for more." + "".join(each.cause for each in obstacles)
         ),
-        remedy=(
-            f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes "
-            "the driver fail with a reason."
-        ),
+        remedy=foremost.remedy if foremost else remedy,
         confidence="medium",
-        evidence=(evidence_of_position(position), *case.exception_evidence()),
+        retry_advice=foremost.retry_advice if foremost else None,
+        evidence=(
+            evidence_of_position(position),
+            *(evidence for each in obstacles for evidence in each.evidence),
+            *case.exception_evidence(),
+        ),
     )
 
 
