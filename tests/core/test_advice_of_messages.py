@@ -101,3 +101,85 @@ def test_a_file_that_a_kept_listing_lacks_may_have_come_later(
     assert (found.rule, found.retry_advice) == ("task-exception", retry)
     assert do in found.remedy
     assert ("is not in the listing" in found.cause) == (retry == "transient")
+
+
+_REFUSED = (
+    "None: Max retries exceeded with url: http://feeds.example/news (Caused by ProxyError("
+    "'Unable to connect to proxy', NewConnectionError('Connection refused')))"
+)
+_UNTRUSTED = (
+    "SSL validation failed for https://store.example:9000/photos [SSLCertVerificationError: "
+    "(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {why} (_ssl.c:1006)')]"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "headline", "do"),
+    [
+        (_REFUSED, "the proxy could not be reached", "`no_proxy`"),
+        (
+            "Failed to connect to proxy URL: \"http://proxy.example:3128\"",
+            "the proxy could not be reached",
+            "`no_proxy`",
+        ),
+        (
+            "Tunnel connection failed: 403 Forbidden",
+            "the proxy refused to connect",
+            "`no_proxy`",
+        ),
+        (
+            _UNTRUSTED.format(why="self-signed certificate"),
+            "the certificate of https://store.example:9000 is not trusted",
+            "`AWS_CA_BUNDLE`",
+        ),
+        (
+            _UNTRUSTED.format(why="certificate has expired"),
+            "the certificate of https://store.example:9000 is not trusted",
+            "Renew the certificate",
+        ),
+        (
+            _UNTRUSTED.format(why="IP address mismatch, certificate is not valid for 'a'"),
+            "the certificate of https://store.example:9000 is not trusted",
+            "a name that its certificate has",
+        ),
+    ],
+)
+def test_what_stands_between_a_worker_and_a_service_is_the_environments(
+    message: str, headline: str, do: str
+) -> None:
+    error = a_task_error("load-1", exception="builtins.OSError", message=message)
+    raised = DriverException(
+        exception="builtins.OSError", message=message, key="load-1"
+    )
+    found = verdict_with(a_run(error, state="failed", exception=raised))
+
+    assert found is not None
+    assert (found.rule, found.retry_advice) == ("task-exception", "environment")
+    assert headline in found.cause
+    assert do in found.remedy
+
+
+@pytest.mark.parametrize("library", ["dask", "pandas"])
+def test_a_column_that_a_dask_frame_lacks_may_be_in_later_files_only(
+    library: str,
+) -> None:
+    frames = (
+        '  File "/jobs/nightly.py", line 9, in total\n    usage.groupby("tariff")\n'
+        f'  File "/venv/site-packages/{library}/dataframe/_groupby.py", line 4, in by\n'
+        "    check(by)\n"
+        '  File "/venv/site-packages/pandas/core/groupby/grouper.py", line 9, in get\n'
+        "    raise KeyError(gpr)\n"
+    )
+    raised = DriverException(
+        exception="builtins.KeyError",
+        message="'tariff'",
+        traceback=f"Traceback (most recent call last):\n{frames}KeyError: 'tariff'\n",
+        file="/jobs/nightly.py",
+        line=9,
+    )
+    found = verdict_with(a_run(state="failed", exception=raised))
+
+    assert found is not None
+    assert "no column 'tariff'" in found.cause
+    later = "takes the columns of the first one" in found.remedy
+    assert later == (library == "dask")

@@ -202,6 +202,34 @@ def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
     assert (found.rule, found.confidence) == ("worker-memory-limit", "medium")
 
 
+@pytest.mark.parametrize(
+    ("prefix", "do", "pieces"),
+    [
+        ("decomposablegroupbyaggregation-tree", "`split_out=8`", False),
+        ("unique-agg", "`split_out=8`", False),
+        ("read_parquet", "row_group_size=", False),
+        ("read-parquet", "row_group_size=", False),
+        ("sum-tree", "make the pieces smaller", True),
+        ("read_csv", "make the pieces smaller", True),
+    ],
+)
+def test_what_makes_a_piece_smaller_depends_on_what_makes_the_piece(
+    prefix: str, do: str, *, pieces: bool
+) -> None:
+    key = f"('{prefix}-2fd2ca8e365dc3909530f0b97345d4d1', 0)"
+    run = a_run(
+        a_worker(),
+        an_event("worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=1),
+        *a_death(exit_code=-15, executing=[key], memory=[(2, 100 * MIB), (9, 390 * MIB)]),
+        failed_with(killed_worker(key)),
+    )
+    found = the_verdict(run)
+
+    assert found.rule == "worker-memory-limit"
+    assert do in found.remedy
+    assert ("make the pieces smaller" in found.remedy) == pieces
+
+
 def test_more_threads_make_the_remedy_offer_fewer() -> None:
     run = a_run(
         a_worker(nthreads=4),

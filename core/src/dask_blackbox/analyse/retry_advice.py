@@ -15,8 +15,11 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.frames import is_from_a_listing, is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
-from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
-from dask_blackbox.analyse.signatures.services import AWS_REFUSED
+from dask_blackbox.analyse.signatures.python import (
+    CERTIFICATE_NOT_VERIFIED,
+    FILE_TOO_LARGE,
+)
+from dask_blackbox.analyse.signatures.services import AWS_REFUSED, PROXY_FAILED
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 from dask_blackbox.patterns import bounded
@@ -183,6 +186,8 @@ def advice_on_text(
         return Advice("environment", "medium")
     refused = AWS_REFUSED.search(message)
     if refused is not None and refused["code"] in _REFUSED_BY_AWS:
+        return Advice("environment", "medium")
+    if PROXY_FAILED.search(message) or CERTIFICATE_NOT_VERIFIED.search(message):
         return Advice("environment", "medium")
     if GRAPH_HAS_A_CYCLE.search(message):
         return Advice("code", "high")

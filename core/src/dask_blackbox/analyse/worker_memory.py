@@ -31,6 +31,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
     size,
 )
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, RunTables, epoch
 
 _ENOUGH = 4
@@ -134,6 +135,9 @@ class MemoryNeed:
         compressed: The one file that the guilty task read, if that is compressed and so
             cannot be read in parts by several tasks; empty: not so, or unknown.
         beyond_host: A sentence, if the workers' host has not that much for each of them.
+        layer: What makes the pieces of the guilty task's layer smaller, after "or"; empty where
+            that is the number of partitions or chunks.
+        merges: Its layer merges what other tasks returned into one partition.
     """
 
     limit: int | None
@@ -150,6 +154,8 @@ class MemoryNeed:
     held: int = 0
     compressed: str = ""
     beyond_host: str = ""
+    layer: str = ""
+    merges: bool = False
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
@@ -178,7 +184,7 @@ class MemoryNeed:
         if not self.at_once:
             return "load less in the code that the driver runs on every worker"
         if not self.compressed:
-            return f"make the pieces {self._smaller()}"
+            return self.layer or f"make the pieces {self._smaller()}"
         return (
             f"read {short_with_paths(self.compressed, 80)} in another form: a compressed "
             "file is one piece, whatever the number of partitions. Store it as several files, "
@@ -257,7 +263,30 @@ def memory_need(
         held=_held(case.run, deaths, basis),
         compressed=_compressed_file_of(case.run, case.blame.guilty),
         beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
+        layer=next((what for of, what in _LAYERS if of.search(prefix)), ""),
+        merges=_MERGES.search(prefix) is not None,
     )
+
+
+_MERGES = bounded(
+    r"(?:groupby|aggregation|unique|duplicates|value-?counts)[\w-]{0,80}-(?:tree|agg|combine)$"
+)
+_LAYERS = (
+    (
+        _MERGES,
+        "divide what the aggregation returns: it merges all groups into one partition, "
+        "however many partitions it begins with, and `split_out=8` (of `groupby(…).agg`, "
+        "`unique`, `drop_duplicates`, `value_counts`) makes that several",
+    ),
+    (
+        bounded(r"^read[-_]?parquet"),
+        "read less in one task: it reads a whole row group at least, and `repartition()` "
+        "behind it makes that no smaller. Write the files with smaller row groups "
+        "(`row_group_size=`), read them with `split_row_groups=True`, and only the "
+        "`columns=` that are needed",
+    ),
+)
+"""By the prefix of a task: what makes its pieces smaller, which more partitions do not."""
 
 
 def _at_once(deaths: tuple[WorkerExit, ...], threads: int) -> int:

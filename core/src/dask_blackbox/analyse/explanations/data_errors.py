@@ -215,7 +215,7 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
     names = columns_in(groups.get("columns"))
     if not names:
         return None
-    return _no_columns(names, context, _look_at_header(context.file))
+    return _no_columns(names, context, _look_at_header(context))
 
 
 def _no_attribute(found: re.Match[str], context: Context) -> Explained | None:
@@ -247,7 +247,7 @@ def _key_error(found: re.Match[str], context: Context) -> Explained | None:
         )
     if not _in_pandas(context):
         return None
-    return _no_columns([column], context, _look_at_header(context.file))
+    return _no_columns([column], context, _look_at_header(context))
 
 
 def _not_a_number(found: re.Match[str], context: Context) -> Explained | None:
@@ -270,14 +270,22 @@ def _in_pandas(context: Context) -> bool:
     return last is not None and any(part in f"/{last.file}" for part in _PANDAS)
 
 
-def _look_at_header(file: str | None) -> str:
-    """Return what shows the columns that a file has."""
+def _look_at_header(context: Context) -> str:
+    """Return what shows the columns that a file, or a data frame, has."""
+    file = context.file
     name = (file or "").lower()
     if file and name.endswith((".parquet", ".parq")):
         return f"List its columns: `pyarrow.parquet.read_schema({file!r}).names`."
     if file and any(part in name for part in (".csv", ".tsv", ".txt")):
         return f"List its columns: `pd.read_csv({file!r}, nrows=0).columns`."
-    return "Print `df.columns` before this line: was the column renamed, or dropped?"
+    look = "Print `df.columns` before this line: was the column renamed, or dropped?"
+    if "/dask/dataframe/" not in context.traceback:
+        return look
+    return (
+        f"{look} If it was read from several files: Dask takes the columns of the first one. "
+        "Compare theirs, and read only files that have this column, or write all of them with "
+        "the same columns."
+    )
 
 
 def _merge_keys(found: re.Match[str], _: Context) -> Explained:

@@ -141,6 +141,43 @@ def _retries(found: re.Match[str], context: Context) -> Explained:
     return Explained(f"{what} {why}")
 
 
+def _proxy(found: re.Match[str], context: Context) -> Explained:
+    """Explain that a request went through a proxy, which did not pass it on."""
+    asked = lines.HTTP_RETRIES_EXCEEDED.search(context.message)
+    path = asked["path"] if asked else context.file
+    where = f" on the way to {path}" if path and "://" in path else ""
+    refused = found[0].startswith("Tunnel")
+    return Explained(
+        f"the proxy {'refused to connect' if refused else 'could not be reached'}{where}",
+        "The request went through the proxy that `http_proxy`, `https_proxy` or `all_proxy` "
+        "names in the environment of this process, which may differ from the driver's. If the "
+        "service can be reached without it, name its host in `no_proxy` where the process is "
+        "started (many libraries do not read address ranges such as `10.0.0.0/8` there), or "
+        "unset these variables.",
+    )
+
+
+_URL = bounded(r"\bhttps://[^/\s'\"\]]+")
+
+
+def _not_trusted(found: re.Match[str], context: Context) -> Explained:
+    """Explain that the certificate of a service is not one that this process trusts."""
+    why = found["why"].strip().rstrip(".")
+    url = _URL.search(context.message) or _URL.search(context.file or "")
+    who = _service(url[0]) if url else _http_address(context) or "the service"
+    fix = (
+        "This process does not know the authority that signed it. Give the certificate of "
+        "that authority to the processes of the workers and the driver: `AWS_CA_BUNDLE` "
+        "(boto3, s3fs), `REQUESTS_CA_BUNDLE` (requests), `SSL_CERT_FILE` (Python), or "
+        "`verify='/path/to/ca.pem'` where the client is made."
+    )
+    if "expired" in why or "not yet valid" in why:
+        fix = "Renew the certificate of the service, and check the clock of this host."
+    elif "mismatch" in why or "not valid for" in why:
+        fix = "Ask for the service by a name that its certificate has."
+    return Explained(f"the certificate of {who} is not trusted ({why})", fix)
+
+
 def _read_timed_out(found: re.Match[str], context: Context) -> Explained:
     within = f" within {found['limit']} s" if found["limit"] else " in time"
     address = _http_address(context)
@@ -269,6 +306,8 @@ EXPLANATIONS = (
         ),
     ),
     (lines.AWS_UNREACHABLE, _no_endpoint),
+    (lines.PROXY_FAILED, _proxy),
+    (python.CERTIFICATE_NOT_VERIFIED, _not_trusted),
     (lines.HTTP_RETRIES_EXCEEDED, _retries),
     (lines.HTTP_READ_TIMED_OUT, _read_timed_out),
     (lines.HTTP_REFUSED, _http),

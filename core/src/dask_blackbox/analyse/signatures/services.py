@@ -100,6 +100,19 @@ HTTP_REFUSED = Signature(
     "429 Client Error: Too Many Requests for url: https://api.example.org/orders",
     source="network",
 )
+PROXY_FAILED = Signature(
+    # Of requests and urllib3, botocore, http.client, aiohttp.
+    (
+        r"Unable to connect to proxy|Failed to connect to proxy URL|"
+        r"Tunnel connection failed: |Cannot connect to proxy|ProxyConnectionError"
+    ),
+    (
+        "HTTPSConnectionPool(host='store.example.org', port=443): Max retries exceeded with "
+        "url: / (Caused by ProxyError('Unable to connect to proxy', OSError('Tunnel "
+        "connection failed: 403 Forbidden')))"
+    ),
+    source="network",
+)
 HTTP_RETRIES_EXCEEDED = Signature(
     # A pool does not survive pickling: what a worker raised has `None` in its place.
     (
