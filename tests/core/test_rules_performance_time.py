@@ -128,6 +128,22 @@ def test_a_task_without_its_like_that_runs_alone_for_half_of_a_short_run_is_name
     assert found.cost.share == pytest.approx(0.25, abs=0.06)
 
 
+@pytest.mark.parametrize(
+    ("key", "may_be_compressed"),
+    [("bag-file_to_blocks-sum-0", True), ("read_csv-0", True), ("merge-0", False)],
+)
+def test_a_lone_task_that_reads_text_may_read_a_file_that_is_one_piece(
+    key: str, *, may_be_compressed: bool
+) -> None:
+    parts = tasks("part", 10, seconds=1)
+    alone = a_task(key, worker="tcp://w1", start=7, compute=5)
+    wanted = demand(*[10] * 5, *[1] * 6)
+    run = a_run(workers(), graphs(2), parts, alone, wanted, succeeded(at=13))
+    remedy = the("straggler", run).remedy
+
+    assert ("compressed file" in remedy) is may_be_compressed
+
+
 def test_what_is_left_over_when_tasks_are_divided_is_no_straggler() -> None:
     three = tasks("train", 3, seconds=5)
     run = a_run(

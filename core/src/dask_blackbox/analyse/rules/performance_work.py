@@ -20,6 +20,7 @@ from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import GraphUpdated, SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, quoted_key, short, size
+from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.tables.schemas import Row
 
@@ -176,12 +177,25 @@ def _reported_alone(case: Case, first: Row, same: list[Row], cost: Cost) -> Find
             f"Split the work of '{name}' into pieces that run in parallel (more "
             "partitions, `split_out=…`, a tree of smaller reductions), or submit "
             "independent work before it finishes. If it cannot be split, fewer threads "
-            "would finish in the same time."
+            f"would finish in the same time.{_of_compressed_files(first['key'])}"
         ),
         confidence="high",
         subject=subject_of(first),
         cost=cost,
         evidence=_evidence(same),
+    )
+
+
+_READS_TEXT = bounded(r"file_to_blocks|read[-_]?(?:text|csv|json|block)")
+
+
+def _of_compressed_files(key: str) -> str:
+    """Return a sentence on files that a task cannot read in parts, if it reads text."""
+    if _READS_TEXT.search(key) is None:
+        return ""
+    return (
+        " If it reads one compressed file (`.gz`, `.zip`): that is one piece, whatever "
+        "`blocksize=` it is read with. Store it as several files, uncompressed or as Parquet."
     )
 
 
