@@ -87,7 +87,8 @@ _TRANSIENT_WORDS = bounded(
     re.IGNORECASE,
 )
 _LIMITED = bounded(
-    r"rate.?limit(?:ed|s)? (?:exceeded|reached)|too many requests|throttl(?:ed|ing)",
+    r"rate.?limit(?:ed|s)? (?:exceeded|reached)|too many requests|throttl(?:ed|ing)"
+    r"|\bSlow ?Down\b|reduce your request rate",
     re.IGNORECASE,
 )
 """What a service says that accepts the same request later."""
