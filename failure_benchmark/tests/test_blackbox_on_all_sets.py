@@ -26,15 +26,8 @@ MISSED = {
         "quarry_shift",
     },
     "reports-02": {
-        "disk_timelines",
-        "feed_counts",
-        "nightly_exports",
         # Reported as `straggler`, of the one task that reads the file.
         "page_words",
-        "photo_mirror",
-        "rider_trips",
-        "turbine_states",
-        "vessel_positions",
     },
 }
 """Cases whose answer lacks something that is known, and not fixed yet."""

@@ -10,8 +10,10 @@ from dask_blackbox.testing import a_run, a_task_error, verdict_with
     ("message", "advice"),
     [
         (
-            "`get_dummies` with unknown categories is not supported. Please use "
-            "`df.categorize()` beforehand to ensure known categories",
+            (
+                "`get_dummies` with unknown categories is not supported. Please use "
+                "`df.categorize()` beforehand to ensure known categories"
+            ),
             "Please use `df.categorize()` beforehand to ensure known categories",
         ),
         (
@@ -19,9 +21,11 @@ from dask_blackbox.testing import a_run, a_task_error, verdict_with
             "To read, set blocksize=None",
         ),
         (
-            "Saving an array with unknown chunk sizes is not supported by Zarr.\n\n"
-            "A possible solution: https://example.org\n"
-            "Summary: to compute chunks sizes, use\n\n   x.compute_chunk_sizes()",
+            (
+                "Saving an array with unknown chunk sizes is not supported by Zarr.\n\n"
+                "A possible solution: https://example.org\n"
+                "Summary: to compute chunks sizes, use\n\n   x.compute_chunk_sizes()"
+            ),
             "Summary: to compute chunks sizes, use x.compute_chunk_sizes()",
         ),
         (
@@ -91,9 +95,7 @@ def test_a_file_that_a_kept_listing_lacks_may_have_come_later(
         f"    raise FileNotFoundError(path)\nFileNotFoundError: {message}\n"
     )
     kind = "builtins.FileNotFoundError"
-    error = a_task_error(
-        "load-1", exception=kind, message=message, traceback=traceback
-    )
+    error = a_task_error("load-1", exception=kind, message=message, traceback=traceback)
     raised = DriverException(exception=kind, message=message, key="load-1")
     found = verdict_with(a_run(error, state="failed", exception=raised))
 
@@ -118,7 +120,7 @@ _UNTRUSTED = (
     [
         (_REFUSED, "the proxy could not be reached", "`no_proxy`"),
         (
-            "Failed to connect to proxy URL: \"http://proxy.example:3128\"",
+            'Failed to connect to proxy URL: "http://proxy.example:3128"',
             "the proxy could not be reached",
             "`no_proxy`",
         ),
@@ -138,7 +140,9 @@ _UNTRUSTED = (
             "Renew the certificate",
         ),
         (
-            _UNTRUSTED.format(why="IP address mismatch, certificate is not valid for 'a'"),
+            _UNTRUSTED.format(
+                why="IP address mismatch, certificate is not valid for 'a'"
+            ),
             "the certificate of https://store.example:9000 is not trusted",
             "a name that its certificate has",
         ),

@@ -73,7 +73,11 @@ class WrongCall(TypeError):  # noqa: N818
         (MemoryError(), "memory", "high"),
         # What passes.
         (ConnectionResetError("gone"), "transient", "medium"),
-        (RuntimeError("(SlowDown) Please reduce your request rate."), "transient", "medium"),
+        (
+            RuntimeError("(SlowDown) Please reduce your request rate."),
+            "transient",
+            "medium",
+        ),
         (TimeoutError("5 s"), "transient", "medium"),
         (UpstreamNotReady("not today"), "transient", "medium"),
         # Nothing is known.

@@ -497,7 +497,11 @@ def test_a_worker_that_was_restarted_has_another_address_under_its_name() -> Non
 @pytest.mark.parametrize(
     ("called", "what", "do"),
     [
-        (["subprocess.py: wait", "subprocess.py: _try_wait"], "a program", "communicate()"),
+        (
+            ["subprocess.py: wait", "subprocess.py: _try_wait"],
+            "a program",
+            "communicate()",
+        ),
         (["subprocess.py: run", "subprocess.py: communicate"], "a program", "timeout="),
         (
             ["multiprocessing/process.py: join", "multiprocessing/popen_fork.py: wait"],

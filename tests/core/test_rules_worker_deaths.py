@@ -220,7 +220,9 @@ def test_what_makes_a_piece_smaller_depends_on_what_makes_the_piece(
     run = a_run(
         a_worker(),
         an_event("worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=1),
-        *a_death(exit_code=-15, executing=[key], memory=[(2, 100 * MIB), (9, 390 * MIB)]),
+        *a_death(
+            exit_code=-15, executing=[key], memory=[(2, 100 * MIB), (9, 390 * MIB)]
+        ),
         failed_with(killed_worker(key)),
     )
     found = the_verdict(run)

@@ -175,19 +175,25 @@ _ON_LOOPS = (
         ("register_plugin", "_register_plugin"),
         "was registering a plugin",
         "the `setup` of a plugin runs on the event loop of each worker, and did not return",
-        "the plugin's `setup` keeps the event loop of its worker. A call that waits there "
-        "(`Client(…)`, `.result()`, `get_client()`, a request) waits forever for what that "
-        "event loop would have to do, and stops all else on the worker. Make it `async def "
-        "setup` with `await`, wait in a thread, or do this in a task.",
+        (
+            "the plugin's `setup` keeps the event loop of its worker. A call that waits there "
+            "(`Client(…)`, `.result()`, `get_client()`, a request) waits forever for what that "
+            "event loop would have to do, and stops all else on the worker. Make it `async def "
+            "setup` with `await`, wait in a thread, or do this in a task."
+        ),
     ),
     (
         ("run", "_run"),
         "was inside `client.run`",
-        "`client.run` calls its function on the event loop of each worker, and it did not "
-        "return",
-        "the function that `client.run` calls keeps the event loop of its worker, and with it "
-        "all else there. Add a timeout to what it waits for, make it a coroutine (`async "
-        "def`), or submit it as a task.",
+        (
+            "`client.run` calls its function on the event loop of each worker, and it did not "
+            "return"
+        ),
+        (
+            "the function that `client.run` calls keeps the event loop of its worker, and with it "
+            "all else there. Add a timeout to what it waits for, make it a coroutine (`async "
+            "def`), or submit it as a task."
+        ),
     ),
 )
 """By methods of the client: what the driver did, what that runs where, and what to do."""

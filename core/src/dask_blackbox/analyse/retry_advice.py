@@ -182,13 +182,7 @@ def advice_on_text(
     if is_from_a_listing(traceback):
         # A new process asks the store.
         return Advice("transient", "medium")
-    if NO_SPACE.search(message) or FILE_TOO_LARGE.search(message):
-        # What fills a disk may be gone with the run that filled it.
-        return Advice("environment", "medium")
-    refused = AWS_REFUSED.search(message)
-    if refused is not None and refused["code"] in _REFUSED_BY_AWS:
-        return Advice("environment", "medium")
-    if PROXY_FAILED.search(message) or CERTIFICATE_NOT_VERIFIED.search(message):
+    if _is_of_the_surroundings(message):
         return Advice("environment", "medium")
     if GRAPH_HAS_A_CYCLE.search(message):
         return Advice("code", "high")
@@ -199,6 +193,16 @@ def advice_on_text(
     if (may_fail_again or reported.advice == "unknown") and is_of_a_limit(message):
         return Advice("transient", "medium")
     return UNKNOWN if may_fail_again and _may_pass(qualified, message) else reported
+
+
+def _is_of_the_surroundings(message: str) -> bool:
+    """Return whether a message is about a disk, a right, a proxy or a certificate."""
+    # What fills a disk may be gone with the run that filled it.
+    known = (NO_SPACE, FILE_TOO_LARGE, PROXY_FAILED, CERTIFICATE_NOT_VERIFIED)
+    refused = AWS_REFUSED.search(message)
+    return any(each.search(message) for each in known) or (
+        refused is not None and refused["code"] in _REFUSED_BY_AWS
+    )
 
 
 def _may_pass(qualified: str, message: str) -> bool:

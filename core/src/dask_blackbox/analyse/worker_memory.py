@@ -274,16 +274,20 @@ _MERGES = bounded(
 _LAYERS = (
     (
         _MERGES,
-        "divide what the aggregation returns: it merges all groups into one partition, "
-        "however many partitions it begins with, and `split_out=8` (of `groupby(…).agg`, "
-        "`unique`, `drop_duplicates`, `value_counts`) makes that several",
+        (
+            "divide what the aggregation returns: it merges all groups into one partition, "
+            "however many partitions it begins with, and `split_out=8` (of `groupby(…).agg`, "
+            "`unique`, `drop_duplicates`, `value_counts`) makes that several"
+        ),
     ),
     (
         bounded(r"^read[-_]?parquet"),
-        "read less in one task: it reads a whole row group at least, and `repartition()` "
-        "behind it makes that no smaller. Write the files with smaller row groups "
-        "(`row_group_size=`), read them with `split_row_groups=True`, and only the "
-        "`columns=` that are needed",
+        (
+            "read less in one task: it reads a whole row group at least, and `repartition()` "
+            "behind it makes that no smaller. Write the files with smaller row groups "
+            "(`row_group_size=`), read them with `split_row_groups=True`, and only the "
+            "`columns=` that are needed"
+        ),
     ),
 )
 """By the prefix of a task: what makes its pieces smaller, which more partitions do not."""

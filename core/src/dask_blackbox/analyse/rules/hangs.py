@@ -638,7 +638,12 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
             "run forever; limit the number of iterations. If its input is only larger "
             "than that of other tasks, give the run more time or the task less work."
         )
-    if (outside := outside_wait_of(longest)) is not None:
+    return _remedy_of_wait(longest, look)
+
+
+def _remedy_of_wait(task: HangingTask, look: str) -> str:
+    """Return what to do about a task that may wait for something outside of Dask."""
+    if (outside := outside_wait_of(task)) is not None:
         return look + (outside.remedy if look else capital(outside.remedy))
     return (
         f"{look}{'i' if look else 'I'}f the task waits for a connection, a lock or a "

@@ -1159,9 +1159,7 @@ def _start_one_text(restriction: str, task: RestrictedTask) -> str:
     if not task.resources and task.hosts:
         return f"Ask for a host, or a worker, that is there; or {drop}."
     if not task.resources:
-        return (
-            f"{NAMES_ARE_ADDRESSES}. Or drop the restriction (`workers=`, `dask.annotate`)."
-        )
+        return f"{NAMES_ARE_ADDRESSES}. Or drop the restriction (`workers=`, `dask.annotate`)."
     return f"Start a worker with {short(restriction, 80)}{to_start(task)}, or {drop}."
 
 
