@@ -199,10 +199,13 @@ _ON_LOOPS = (
 """By methods of the client: what the driver did, what that runs where, and what to do."""
 
 
-def loop_blocker(case: Case) -> LoopBlocker | None:
-    """Return the call in which the driver waited for code on event loops, if it did."""
+def loop_blocker(case: Case, frozen: Sequence[FrozenWorker]) -> LoopBlocker | None:
+    """Return the call in which the driver waited for code on event loops, if it did.
+
+    A worker that ran a task, or was stopped, may have frozen for that.
+    """
     position = case.driver_position
-    if position is None:
+    if position is None or any(each.suspects or each.stopped for each in frozen):
         return None
     frame = position.own_frame
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""

@@ -157,6 +157,11 @@ class MemoryNeed:
     layer: str = ""
     merges: bool = False
 
+    @property
+    def keeps_too_much(self) -> bool:
+        """Whether results that need not be there filled the memory, and not one merged result."""
+        return bool(self.held) and not self.merges
+
     def advice(self) -> str:
         """Return what to do, in sentences."""
         limit = self.limit or self.seen or 0
@@ -263,7 +268,7 @@ def memory_need(
         held=_held(case.run, deaths, basis),
         compressed=_compressed_file_of(case.run, case.blame.guilty),
         beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
-        layer=next((what for of, what in _LAYERS if of.search(prefix)), ""),
+        layer=_layer_of(prefix),
         merges=_MERGES.search(prefix) is not None,
     )
 
@@ -291,6 +296,11 @@ _LAYERS = (
     ),
 )
 """By the prefix of a task: what makes its pieces smaller, which more partitions do not."""
+
+
+def _layer_of(prefix: str) -> str:
+    """Return what makes the pieces of a layer smaller, if more partitions do not."""
+    return next((what for of, what in _LAYERS if of.search(prefix)), "")
 
 
 def _at_once(deaths: tuple[WorkerExit, ...], threads: int) -> int:

@@ -23,6 +23,7 @@ from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frozen_workers import (
     FrozenWorker,
+    LoopBlocker,
     frozen_in,
     loop_blocker,
     remedy_of_frozen,
@@ -228,6 +229,8 @@ def _frozen_finding(
 ) -> Finding:
     """Return the finding if every task that was waited for was on a worker that had frozen."""
     last = frozen[-1]
+    if (blocker := loop_blocker(case, frozen)) is not None:
+        return _blocked_loops_finding(case, hang, frozen, blocker)
     keys = list(dict.fromkeys(key for each in frozen for key in each.suspects))
     key = keys[0] if keys else hang.tasks[0].key
     running, executing = "", ""
@@ -239,9 +242,6 @@ def _frozen_finding(
     stopped = f" It was stopped at {last.stopped_from}." if last.stopped_from else ""
     line = "" if last.stopped or last.line is None else f" Python was at {last.line}."
     held = counted(len(hang.tasks), "task")
-    blocker = None if keys or last.stopped else loop_blocker(case)
-    if blocker is not None:
-        running, line = f" while the driver {blocker.doing}", f" {blocker.text}"
     return STALLED.found(
         f"{_who_froze(case, frozen)}{running}, and no task finished for "
         f"{duration(hang.lasted)}",
@@ -251,10 +251,36 @@ def _frozen_finding(
             f"{'it' if len(frozen) == 1 else 'such workers'}{executing}"
             f".{stopped} {what_froze(frozen)}{line} {how_it_ended(case, hang)}"
         ).replace("  ", " "),
-        remedy=blocker.remedy if blocker else remedy_of_frozen(frozen),
+        remedy=remedy_of_frozen(frozen),
         confidence="high" if known else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=last.address),
         evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _blocked_loops_finding(
+    case: Case, hang: Hang, frozen: tuple[FrozenWorker, ...], blocker: LoopBlocker
+) -> Finding:
+    """Return that code which the driver had workers run kept their event loops."""
+    task, last = hang.tasks[0], frozen[-1]
+    position = case.driver_position
+    return STALLED.found(
+        f"{_who_froze(case, frozen)} while the driver {blocker.doing}, and no task finished "
+        f"for {duration(hang.lasted)}",
+        cause=(
+            f"{capital(case.name_of(last.address))} answered neither the scheduler nor a "
+            f"question about its tasks, and ran none. {blocker.text} "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=blocker.remedy,
+        confidence="high" if all(each.waits for each in frozen) else "medium",
+        subject=Subject(
+            key=task.key, prefix=case.prefix_of(task.key), worker=last.address
+        ),
+        evidence=(
+            *((evidence_of_position(position),) if position else ()),
+            *evidence_of_hang(case, hang),
+        ),
     )
 
 

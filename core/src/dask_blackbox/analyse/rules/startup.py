@@ -735,26 +735,29 @@ def _nothing_seen(
     """Return what to do where nothing is seen of the workers that did not arrive.
 
     Args:
-        wanted: The number that the driver waited for, if it is known.
+        wanted: The number that the driver waited for; None if it was stopped in its wait.
+        waited: For how long; if it was stopped, how it would have failed with a reason.
     """
     local = bool(arrived) and is_local(case)
     by_program = local and _started_by_a_program(case)
     if local and not by_program and not died:
-        number = wanted or "as many as are waited for"
         remedy = _ASKED_FOR_FEWER.format(
-            arrived=arrived, wanted=wanted or "…", number=number
+            arrived=arrived,
+            wanted=wanted or "…",
+            number=wanted or "as many as are waited for",
         )
-        if wanted is None:
-            remedy += " `wait_for_workers(n, timeout=…)` fails with a reason."
-        return _Obstacle("", "", remedy, "code")
+        return _Obstacle("", "", remedy if wanted else f"{remedy} {waited}", "code")
     if by_program:
         return _Obstacle("", "", _OUTPUT_OF_PROGRAM)
-    remedy = (
-        f"Check why the {'others' if arrived else 'workers'} are {_PENDING} If they "
-        "only need more time, raise the timeout of `wait_for_workers` above "
-        f"{waited}, or continue with {arrived or 'fewer'}."
+    others = f"Check why the {'others' if arrived else 'workers'} are {_PENDING} "
+    if wanted is None:
+        return _Obstacle("", "", others + waited)
+    return _Obstacle(
+        "",
+        "",
+        f"{others}If they only need more time, raise the timeout of `wait_for_workers` above "
+        f"{waited}, or continue with {arrived or 'fewer'}.",
     )
-    return _Obstacle("", "", remedy)
 
 
 def _title_of_arrival(arrived: int, wanted: int, waited: str) -> str:
@@ -1068,14 +1071,7 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     until = "" if case.run.continues else " when it was stopped"
     line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
     obstacles = [*_obstacles(case, arrived=there, waited=waited)]
-    died = bool(case.deaths)
-    foremost = next(iter(obstacles), None)
-    if foremost is None and there:
-        foremost = _nothing_seen(case, there, None, waited, died=died)
-    remedy = (
-        f"Check why workers are {_PENDING} `wait_for_workers(n, timeout=…)` makes "
-        "the driver fail with a reason."
-    )
+    foremost = next(iter(obstacles), None) or _nothing_seen_meanwhile(case, there)
     return WORKERS_NEVER_ARRIVED.found(
         f"The driver waited {waited} for workers; "
         f"{there or 'none'} {'was' if there < 2 else 'were'} connected"  # noqa: PLR2004 - one of them
@@ -1086,15 +1082,27 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
             f"{counted(there, 'worker') if there else 'No worker'} had arrived by then; "
             "the driver waited for more." + "".join(each.cause for each in obstacles)
         ),
-        remedy=foremost.remedy if foremost else remedy,
+        remedy=foremost.remedy,
         confidence="medium",
-        retry_advice=foremost.retry_advice if foremost else None,
+        retry_advice=foremost.retry_advice,
         evidence=(
             evidence_of_position(position),
             *(evidence for each in obstacles for evidence in each.evidence),
             *case.exception_evidence(),
         ),
     )
+
+
+def _nothing_seen_meanwhile(case: Case, there: int) -> _Obstacle:
+    """Return what to do where a wait without a timeout was stopped, and nothing is seen.
+
+    Args:
+        there: Workers that were connected.
+    """
+    reason = "`wait_for_workers(n, timeout=…)` makes the driver fail with a reason."
+    if there:
+        return _nothing_seen(case, there, None, reason, died=bool(case.deaths))
+    return _Obstacle("", "", f"Check why workers are {_PENDING} {reason}")
 
 
 # no-valid-worker

@@ -96,7 +96,7 @@ def WORKER_MEMORY_LIMIT(case: Case) -> Iterator[Finding]:
         remedy = retained.advice()
     elif early:
         remedy = early.advice(need.wanted)
-    elif need.held and not need.merges:
+    elif need.keeps_too_much:
         remedy = f"{_HOLD_LESS}{uncapitalised(remedy)}"
     spill = failed_spill_before(case, {d.address for d in deaths}, deaths[-1].at)
     if spill:
