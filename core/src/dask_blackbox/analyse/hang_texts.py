@@ -199,7 +199,7 @@ _FOR_A_PROGRAM = OutsideWait(
 _FOR_A_PROGRAM_WITH_PIPES = OutsideWait(
     _FOR_A_PROGRAM.what,
     "`wait()` reads nothing. If the program writes to a pipe (`stdout=PIPE`, "
-    "`stderr=PIPE`), it stands still as soon as the pipe is full (64 KiB): read it with "
+    "`stderr=PIPE`), it blocks as soon as the pipe is full (64 KiB): read it with "
     "`communicate()` or `subprocess.run(…, capture_output=True)`, or write to a file. Else "
     "find what the program waits for, and end the wait with `timeout=`.",
 )

@@ -149,8 +149,8 @@ def _not_in_listing(context: Context) -> Explained:
     return Explained(
         f"{in_one_line(context.message)} is not in the listing of its folder that this "
         "process had kept",
-        "fsspec (s3fs, gcsfs, adlfs) remembers the listings of folders in each process, for "
-        "ever unless told otherwise, so a file that was written later by anyone else does not "
+        "fsspec (s3fs, gcsfs, adlfs) remembers the listings of folders in each process, by "
+        "default without an end, so a file that was written later by anyone else does not "
         "exist for it. Call `fs.invalidate_cache()` before the files are read, or open the "
         "file system with `use_listings_cache=False` or `listings_expiry_time=…` (in Dask: "
         "`storage_options=`).",
