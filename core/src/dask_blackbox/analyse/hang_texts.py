@@ -194,14 +194,16 @@ class OutsideWait(NamedTuple):
 
 _FOR_A_PROGRAM = OutsideWait(
     "for a program that it had started",
-    "find what that program waits for, and end the wait with `timeout=`.",
+    "find what that program waits for, and end the wait with `timeout=`. If it computes and "
+    "is only slow, give the run more time.",
 )
 _FOR_A_PROGRAM_WITH_PIPES = OutsideWait(
     _FOR_A_PROGRAM.what,
     "`wait()` reads nothing. If the program writes to a pipe (`stdout=PIPE`, "
     "`stderr=PIPE`), it blocks as soon as the pipe is full (64 KiB): read it with "
     "`communicate()` or `subprocess.run(…, capture_output=True)`, or write to a file. Else "
-    "find what the program waits for, and end the wait with `timeout=`.",
+    "find what the program waits for, and end the wait with `timeout=`; if it is only slow, "
+    "give the run more time.",
 )
 _FOR_A_PROCESS = OutsideWait(
     "for a process that it had started",
