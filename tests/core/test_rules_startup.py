@@ -765,6 +765,54 @@ def test_what_a_refused_graph_was_to_make_was_not_released(
     assert (logged in found.cause) == (title.endswith("refused its graph"))
 
 
+@pytest.mark.parametrize(
+    ("refused", "rule", "subject"),
+    [
+        (["x-1"], "graph-not-deserializable", "x-1"),
+        ([], "data-lost", "z-1"),
+        (["x-1", "w-1"], "data-lost", "z-1"),
+    ],
+    ids=["one", "none", "two"],
+)
+def test_without_the_schedulers_line_the_only_refused_graph_is_probably_the_cause(
+    refused: list[str], rule: str, subject: str
+) -> None:
+    # A `LocalCluster` logs warnings only, and the scheduler names what is missing at INFO.
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "z-1 cancelled for reason: lost dependencies.",
+    )
+    graphs = [
+        an_event(
+            "graph-failed", "scheduler", at=4, status="error", keys=[key], wanted=1
+        )
+        for key in refused
+    ]
+    found = the_verdict_on(
+        a_worker(),
+        *graphs,
+        a_log_line(
+            "Error during deserialization of the task graph. This frequently occurs if",
+            role="scheduler",
+            source="scheduler",
+            logger="distributed.scheduler",
+            at=4.1,
+        ),
+        an_event(
+            "graph-failed",
+            "scheduler",
+            at=5,
+            status="cancelled",
+            keys=["z-1"],
+            wanted=1,
+        ),
+        failed_with(error),
+    )
+
+    assert (found.rule, found.confidence) == (rule, "medium")
+    assert found.subject.key == subject
+
+
 def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:
     error = an_exception(
         "distributed.client.FutureCancelledError",

@@ -22,6 +22,7 @@ LOST = (
 """What an exception says of a key that was asked for, and could not be had."""
 
 _REFUSED = "error"  # the status of a graph that the scheduler could not take
+_CANCELLED = "cancelled"  # and of one that needs what it does not have
 _ERROR = 40
 
 
@@ -43,11 +44,14 @@ class MissingData(NamedTuple):
     Attributes:
         at: When it said so, epoch seconds.
         refused: The graph that was to make it, if the scheduler had refused that.
+        logged: The scheduler logged it.  It does so at level INFO, which a `LocalCluster`
+            does not log: then this is the only graph that was refused before.
     """
 
     key: str
     at: float
     refused: RefusedGraph | None
+    logged: bool = True
 
 
 def missing_data(run: RunTables, wanted: str) -> MissingData | None:
@@ -66,26 +70,44 @@ def missing_data(run: RunTables, wanted: str) -> MissingData | None:
     while last is not None and last[0] in needs:
         last = needs.pop(last[0])
     if last is None:
-        return None
+        return _of_only_refused_graph(run, wanted)
     key, at = last
-    return MissingData(key, at, _refused(run, key, at))
+    refused = [each for each in _refused_until(run, at) if key in each.keys]
+    return MissingData(key, at, _reason_of(run, refused[-1]) if refused else None)
 
 
-def _refused(run: RunTables, key: str, at: float) -> RefusedGraph | None:
-    """Return the last graph for a key that the scheduler had refused by then."""
-    graphs = [
+def _of_only_refused_graph(run: RunTables, wanted: str) -> MissingData | None:
+    """Return what the only refused graph was to make, if a request was cancelled after it."""
+    cancelled = [
+        each.at
+        for each in run.of(GraphFailed)
+        if each.status == _CANCELLED and wanted in each.keys
+    ]
+    refused = _refused_until(run, cancelled[-1]) if cancelled else []
+    if len(refused) != 1 or wanted in refused[0].keys:
+        return None
+    graph = refused[0]
+    return MissingData(
+        graph.keys[0], cancelled[-1], _reason_of(run, graph), logged=False
+    )
+
+
+def _refused_until(run: RunTables, at: float) -> list[GraphFailed]:
+    """Return the graphs that the scheduler had refused by then, with keys."""
+    return [
         each
         for each in run.of(GraphFailed)
-        if each.status == _REFUSED and key in each.keys and each.at <= at + CLOCKS
+        if each.status == _REFUSED and each.keys and each.at <= at + CLOCKS
     ]
-    if not graphs:
-        return None
+
+
+def _reason_of(run: RunTables, graph: GraphFailed) -> RefusedGraph:
     # Dask logs the event first, and at once its reason.
     reasons = run.logs.filter(
         (pl.col("role") == "scheduler")
         & (pl.col("logger") == "distributed.scheduler")
         & (pl.col("level") >= _ERROR)
-        & epoch("at").is_between(graphs[-1].at, graphs[-1].at + CLOCKS)
+        & epoch("at").is_between(graph.at, graph.at + CLOCKS)
     ).sort("at")
     reason = str(reasons["message"][0]).strip() if len(reasons) else ""
-    return RefusedGraph(graphs[-1].at, reason)
+    return RefusedGraph(graph.at, reason)

@@ -136,6 +136,8 @@ def _removals_with_data(
 
     Of a task that had never been computed, no result was lost: its own inputs were.
     """
+    if missing is not None and not missing.logged:
+        missing = None
     gone, at = (missing.key, missing.at) if missing else (key, 0.0)
     removed = [fact for fact in case.run.of(WorkerRemoved) if fact.lost_scattered]
     exact = [fact for fact in removed if {key, gone} & {*fact.lost_scattered}]
@@ -191,21 +193,27 @@ def _released_finding(case: Case, key: str, missing: MissingData) -> Finding:
         text = _released(case, gone, at)
     return DATA_LOST.found(
         f"{quoted_key(gone, 60)} was {text.title}",
-        cause=f"{quoted_key(key)} needs {quoted_key(gone)}, which {text.cause}",
+        cause=f"{quoted_key(key)} {'' if missing.logged else 'probably '}needs "
+        f"{quoted_key(gone)}, which {text.cause}",
         remedy=text.remedy,
-        confidence=text.sure,
+        confidence=text.sure if missing.logged else "medium",
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),
         evidence=(
-            Evidence(
-                text=f"A client requested {key} while {gone} was missing.",
-                source="logs",
-                at=at,
-                see=case.show_command(
-                    "logs", "--role", "scheduler", "--filter", "lost data"
-                ),
-            ),
+            _requested(case, key, missing),
             *case.exception_evidence(),
         ),
+    )
+
+
+def _requested(case: Case, key: str, missing: MissingData) -> Evidence:
+    if not missing.logged:
+        text = f"A client requested {key} after one graph had been refused."
+        return Evidence(text=text, source="events", at=missing.at)
+    return Evidence(
+        text=f"A client requested {key} while {missing.key} was missing.",
+        source="logs",
+        at=missing.at,
+        see=case.show_command("logs", "--role", "scheduler", "--filter", "lost data"),
     )
 
 

@@ -264,7 +264,7 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
         f"{because}{_read_at(frame)}. The scheduler's environment lacks "
         f"{_lacking(root)}.{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
-        confidence="high",
+        confidence="high" if missed is None or missed.logged else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
         evidence=(
             *case.exception_evidence(),
@@ -307,10 +307,14 @@ def _why_not_read(
 
 
 class _MissedOfGraph(NamedTuple):
-    """Data that a request lacked, and when the scheduler had refused the graph for it."""
+    """Data that a request lacked, and when the scheduler had refused the graph for it.
+
+    `logged`: the scheduler logged that it lacked this.
+    """
 
     key: str
     at_refusal: float
+    logged: bool
 
 
 def _missed_of_unread_graph(case: Case) -> _MissedOfGraph | None:
@@ -320,7 +324,9 @@ def _missed_of_unread_graph(case: Case) -> _MissedOfGraph | None:
     if missed is None or missed.refused is None:
         return None
     unread = GRAPH_NOT_DESERIALIZED.search(missed.refused.reason)
-    return _MissedOfGraph(missed.key, missed.refused.at) if unread else None
+    if not unread:
+        return None
+    return _MissedOfGraph(missed.key, missed.refused.at, missed.logged)
 
 
 def _frame(traceback: str) -> Frame | None:
