@@ -106,7 +106,7 @@ def _segment(*payloads: bytes) -> Harm:
 
 def _events(*details: object, at: float = 1.8e9) -> Harm:
     """Return what gives a run one event of each kind that readers look into."""
-    kinds = ("worker-added", "worker-removed", "worker-certificate", "span", "stall")
+    kinds = ("worker-added", "worker-removed", "worker-exit-report", "span", "stall")
     rows = [(at, kind, "tcp://w:1", each) for kind in kinds for each in details]
     columns = [[0, list(column)] for column in zip(*rows, strict=True)]
     return _segment(_payload({"event": (len(rows), columns)}))
