@@ -179,6 +179,9 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         "transfer_seconds": 0.0,
         "disk_seconds": 0.25,
         "deserialize_seconds": 0.0,
+        # Two threads for 29, 7 and 21 seconds, and 400 MiB for each worker.
+        "thread_seconds": 114.0,
+        "memory_gib_seconds": 22.266,
     }
     assert list(numbers) == list(NUMBERS)
 

@@ -49,11 +49,15 @@ NUMBERS = {
     "transfer_seconds": "seconds that tasks waited for their inputs to arrive",
     "disk_seconds": "seconds that tasks waited for spilled data",
     "deserialize_seconds": "seconds that tasks and inputs took to deserialise",
+    "thread_seconds": "seconds that threads of workers were there, whether or not they computed",
+    "memory_gib_seconds": "GiB of the workers' memory limits, times the seconds that they were there; "
+    "left out if a worker has no limit",
 }
 """Every measure that a card can show, and its meaning."""
 
 _READS = ("memory-read", "disk-read")
 _AT_ONCE = 1.0
+_GIB = 2**30
 
 
 def numbers_of(case: Case) -> dict[str, float]:
@@ -68,6 +72,8 @@ def numbers_of(case: Case) -> dict[str, float]:
         **_worker_numbers(run),
         **_memory_numbers(case),
         "bytes_transferred": _handed_over(run),
+        "thread_seconds": case.loads.all_capacity,
+        "memory_gib_seconds": _memory_gib_seconds(case),
     }
     return {
         name: round(float(value), 3)
@@ -129,6 +135,18 @@ def _worker_numbers(run: RunTables) -> dict[str, float | None]:
         "threads": sum(map(threads_of, most_at_once(known, threads_of))),
         "restarts": _restarts(run),
     }
+
+
+def _memory_gib_seconds(case: Case) -> float | None:
+    """Return GiB of memory limits times seconds; None: a worker's limit is not known."""
+    started, stopped = case.loads.started, case.loads.stopped
+    total = 0.0
+    for each in worker_exits_of(case.run):
+        if not each.memory_limit:
+            return None
+        until = stopped if each.gone is None else min(each.gone, stopped)
+        total += each.memory_limit * max(until - max(each.joined, started), 0.0)
+    return total / _GIB
 
 
 def _restarts(run: RunTables) -> int:

@@ -20,6 +20,7 @@ from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import ConfigurationError, RunNotFoundError
 from dask_blackbox.formatting import moment_of
 from dask_blackbox.layout import RunAddress, SketchName
+from dask_blackbox.price import Price, cost_of, price_setting
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.run import Run
 from dask_blackbox.reader.run_index import RunEntry, entries, marked_runs
@@ -188,10 +189,12 @@ class Runs:
 
         Args:
             details: Read the sketch of each run, too: its `title`, the measures of its card
-                (`tasks`, `compute_seconds`, …) and its parameters (`parameter.NAME`, text).
+                (`tasks`, `compute_seconds`, …), its `cost` and `idle_cost` where
+                `blackbox.price` is set, and its parameters (`parameter.NAME`, text).
 
         Raises:
             StoreError: if the store cannot be listed.
+            ConfigurationError: if a price is not a number.
         """
         rows = self._rows()
         found = pl.DataFrame(_columns(rows), schema_overrides=_COLUMNS)
@@ -199,8 +202,9 @@ class Runs:
             return found
         names = [row.sketch for row in rows if row.sketch is not None]
         sketches = read_sketches(self._store, names, timeout=_FOR_DETAILS)
+        price = price_setting()
         more = [
-            _details(sketches.get(row.sketch.name) if row.sketch else None)
+            _details(sketches.get(row.sketch.name) if row.sketch else None, price)
             for row in rows
         ]
         columns = dict.fromkeys(name for each in more for name in each)
@@ -362,15 +366,19 @@ def _columns(rows: list[_Row]) -> dict[str, list[object] | pl.Series]:
     }
 
 
-def _details(sketch: Sketch | None) -> dict[str, float | str | None]:
+def _details(
+    sketch: Sketch | None, price: Price | None
+) -> dict[str, float | str | None]:
     """Return what a sketch says beyond its name, by column."""
     if sketch is None:
         return {}
+    cost = None if price is None else cost_of(sketch.numbers, price)
     measures = {n: v for n, v in sketch.numbers.items() if n not in _COLUMNS}
     parameters = sketch.facts.get("parameters", {})
     return {
         "title": sketch.title,
         **measures,
+        **({} if cost is None else {"cost": cost.amount, "idle_cost": cost.idle}),
         **{f"parameter.{name}": value for name, value in parameters.items()},
     }
 

@@ -29,13 +29,12 @@ from dask_blackbox.report.wording import (
     good_run_text,
     habits_text,
     missing_data,
-    numbers,
     ordered_links,
     pieces,
     rarity_text,
     recurrence_text,
-    relevant_numbers,
     retry_text,
+    shown_numbers,
     sign_of,
     subject_text,
 )
@@ -243,7 +242,7 @@ def _side(value: str | None, absent: str) -> str:
 
 
 def _numbers(card: CardData) -> Iterator[str]:
-    measured = numbers(relevant_numbers(card))
+    measured = shown_numbers(card)
     if measured:
         rows = [(escaped(label), escaped(value)) for label, value in measured]
         yield "### In numbers"

@@ -32,12 +32,11 @@ from dask_blackbox.report.wording import (
     good_run_text,
     habits_text,
     missing_data,
-    numbers,
     ordered_links,
     rarity_text,
     recurrence_text,
-    relevant_numbers,
     retry_text,
+    shown_numbers,
     subject_text,
 )
 
@@ -110,7 +109,7 @@ def _rows(card: CardData, width: int) -> Iterator[tuple[str, Text]]:
         for found in card.findings
     ]
     yield from _listed("also", _first(findings, _MOST_FINDINGS))
-    measured = [f"{label} {value}" for label, value in numbers(relevant_numbers(card))]
+    measured = [f"{label} {value}" for label, value in shown_numbers(card)]
     if measured:
         yield "numbers", Text(_flowed(measured, width))
     if card.completeness.get("recorded", True):

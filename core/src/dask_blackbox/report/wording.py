@@ -37,6 +37,10 @@ CONFIDENCE = {
     "low": "low (possible)",
 }
 
+_LEAST_AMOUNT = 0.005
+_FOR_COST = ("thread_seconds", "memory_gib_seconds")
+"""Measures that are there for the cost, and not shown beside it."""
+
 _TO_FIX = {
     "code": "the code",
     "data": "the data, or the code that reads it,",
@@ -180,13 +184,48 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
     return labelled
 
 
+def shown_numbers(card: CardData) -> list[tuple[str, str]]:
+    """Return the measures of a card that say something, and its cost, as (label, value)."""
+    cost = cost_text(card)
+    return [*numbers(relevant_numbers(card)), *([("cost", cost)] if cost else [])]
+
+
+def cost_text(card: CardData) -> str:
+    """Return what the cluster of a run cost; empty: no price is set, or it is not known."""
+    # Settings bring Dask along, which not every process that shows cards has loaded.
+    from dask_blackbox.errors import ConfigurationError
+    from dask_blackbox.price import cost_of, price_setting
+
+    try:
+        price = price_setting()
+    except ConfigurationError as error:
+        return f"unknown ({error})"
+    cost = None if price is None else cost_of(card.numbers, price)
+    if cost is None:
+        return ""
+    text = _money(cost.amount, cost.currency)
+    idle = _money(cost.idle, cost.currency)
+    return f"{text}, of which {idle} while threads computed no task"
+
+
+def _money(amount: float, currency: str) -> str:
+    shown = (
+        f"{amount:,.2f}" if amount >= _LEAST_AMOUNT or not amount else "less than 0.01"
+    )
+    return f"{shown} {currency}".rstrip()
+
+
 def relevant_numbers(card: CardData) -> dict[str, float]:
     """Return the measures of a card without those that say nothing happened."""
     kept: tuple[str, ...] = ("duration", "tasks", "workers", "deaths")
     if card.verdict is not None and card.verdict.rule == "part-failed":
         # The failure is that of a part, whose recording has its counts.
         kept = ("duration",)
-    return {name: n for name, n in card.numbers.items() if n or name in kept}
+    return {
+        name: n
+        for name, n in card.numbers.items()
+        if (n or name in kept) and name not in _FOR_COST
+    }
 
 
 def measure(name: str, value: float) -> str:

@@ -1,0 +1,91 @@
+"""What a run's cluster cost, by the user's own prices (`blackbox.price`).
+
+A recording has how much of a cluster there was and for how long, and no money: a price that
+is set today counts for the runs of last year, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.settings import setting
+
+__all__ = ["Cost", "Price", "cost_of", "price_setting"]
+
+_HOUR = 3600.0
+
+
+class Price(NamedTuple):
+    """What a cluster costs.
+
+    Attributes:
+        core_hour: A thread of a worker, for an hour.
+        gib_hour: A GiB of a worker's memory limit, for an hour.
+        currency: Of both, as it is to be shown.
+    """
+
+    core_hour: float
+    gib_hour: float
+    currency: str
+
+
+class Cost(NamedTuple):
+    """What the cluster of a run cost.
+
+    Attributes:
+        amount: From its first worker to its end.
+        idle: As much of it as its threads computed no task.
+        currency: Of both.
+    """
+
+    amount: float
+    idle: float
+    currency: str
+
+
+def price_setting() -> Price | None:
+    """Return the prices that are set; None: none is.
+
+    Raises:
+        ConfigurationError: if one is not a number from 0 on.
+    """
+    core = _number("core-hour", setting("price.core-hour"))
+    gib = _number("gib-hour", setting("price.gib-hour"))
+    if core is None and gib is None:
+        return None
+    currency = str(setting("price.currency") or "")[:20]
+    return Price(core or 0.0, gib or 0.0, currency)
+
+
+def cost_of(numbers: Mapping[str, float], price: Price) -> Cost | None:
+    """Return what the cluster of a run cost; None: it is not known how much of it there was.
+
+    Args:
+        numbers: The measures of the run's card.
+        price: What counts.
+    """
+    threads, memory = numbers.get("thread_seconds"), numbers.get("memory_gib_seconds")
+    if (price.core_hour and threads is None) or (price.gib_hour and memory is None):
+        return None
+    threads, memory = threads or 0.0, memory or 0.0
+    amount = (threads * price.core_hour + memory * price.gib_hour) / _HOUR
+    computed = min(numbers.get("compute_seconds", 0.0), threads)
+    idle = 1.0 - computed / threads if threads else 0.0
+    return Cost(amount, amount * idle, price.currency)
+
+
+def _number(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if isinstance(value, bool) or not 0 <= number < float("inf"):
+        raise ConfigurationError(
+            f"blackbox.price.{name} is {value!r}; give what an hour costs as a number, "
+            "like 0.05"
+        )
+    return number
