@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import dask
 import pytest
 from app_server import served
 from click.testing import CliRunner
@@ -26,6 +27,7 @@ def a_night(shelf: Shelf, number: int, state: str, job: str = "nightly") -> None
     started = EPOCH + number * 86_400
     address = shelf.record(job, f"run-{number}", state=state, started=started)
     numbers = {"tasks": 10.0 * number, "task_failures": 2.0, "deaths": 1.0}
+    numbers["thread_seconds"] = 3600.0 * number
     sketch = Sketch(
         job=job, run_id=f"run-{number}", state=state, started=started, numbers=numbers
     )
@@ -72,6 +74,17 @@ def test_each_job_has_its_last_run(nights: Shelf) -> None:
         found["last_run_info", 'job_name="weekly",state="running",verdict=""'] == "1.0"
     )
     assert ("last_run_duration_seconds", 'job_name="weekly"') not in found
+
+
+def test_with_a_price_each_last_run_has_its_cost(nights: Shelf) -> None:
+    prices = {"blackbox.price.core-hour": 0.05, "blackbox.price.currency": "EUR"}
+    with dask.config.set(prices):
+        found = samples(open_metrics(nights.store))
+
+    assert found["last_run_cost", 'job_name="nightly",currency="EUR"'] == "0.1"
+    assert found["last_run_cost", 'job_name="hourly",currency="EUR"'] == "0.05"
+    assert ("last_run_cost", 'job_name="weekly",currency="EUR"') not in found
+    assert "last_run_cost" not in open_metrics(nights.store)
 
 
 def test_a_store_without_runs_has_metrics_without_samples(shelf: Shelf) -> None:

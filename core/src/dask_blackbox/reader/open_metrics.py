@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from dask_blackbox.layout import SketchName
 from dask_blackbox.patterns import bounded
+from dask_blackbox.price import Price, cost_of, price_setting
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.run_index import RunEntry, entries
 from dask_blackbox.sketch import Sketch
@@ -48,6 +49,7 @@ def open_metrics(store: Store) -> str:
 
     Raises:
         StoreError: if the store cannot be listed.
+        ConfigurationError: if a price is not a number.
     """
     names = list(islice(store.folders("index/jobs/"), _MOST_JOBS + 1))
     jobs = [each for name in names[:_MOST_JOBS] for each in _job(store, name)]
@@ -60,6 +62,12 @@ def open_metrics(store: Store) -> str:
     ]  # fmt: skip
     for number, (name, help_text) in enumerate(_MEASURES):
         lines += _gauge(name, help_text, _measured(jobs, sketches, number))
+    if (price := price_setting()) is not None:
+        lines += _gauge(
+            "last_run_cost",
+            "What the cluster of that run cost, by blackbox.price.",
+            _costs(jobs, sketches, price),
+        )
     lines += [
         f"# TYPE {_PREFIX}jobs_left_out gauge",
         f"# HELP {_PREFIX}jobs_left_out Whether the store has more jobs than are listed.",
@@ -102,6 +110,16 @@ def _measured(
         )[number]
         if value is not None:
             yield job, {}, float(value)
+
+
+def _costs(
+    jobs: list[_Job], sketches: dict[str, Sketch], price: Price
+) -> Iterator[_Sample]:
+    for job in jobs:
+        sketch = None if job.ended is None else sketches.get(job.ended.name)
+        cost = None if sketch is None else cost_of(sketch.numbers, price)
+        if cost is not None:
+            yield job, {"currency": cost.currency}, round(cost.amount, 6)
 
 
 def _gauge(name: str, help_text: str, samples: Iterator[_Sample]) -> Iterator[str]:
