@@ -67,7 +67,7 @@ class Browser:
 def dag_runs(airflow_of_module: Any) -> dict[str, Any]:
     """Runs of two DAGs, one of them private, by DAG."""
     found = {}
-    others = ("plain", "killed", "going", "foreign", "marked")
+    others = ("plain", "killed", "going", "foreign", "marked", "in_a_pod")
     for dag_id, names in {"open": others, "private": ()}.items():
         text = _DAG.format(dag_id=dag_id, others=names)
         found[dag_id] = airflow_of_module.load(text, dag_id).test()
@@ -352,6 +352,31 @@ def test_what_nobody_was_left_to_finish_is_finished_when_it_is_read(
     assert report.status_code == 200
     assert store.get(f"{at.folder}report.html").decode() == report.text
     assert Run.at(store, at).ending is not None
+
+
+def test_what_the_scheduler_logged_of_the_end_of_a_try_is_shown(
+    viewer: Browser, dag_runs: dict[str, Any]
+) -> None:
+    from airflow.models.log import Log
+    from airflow.models.taskinstancekey import TaskInstanceKey
+    from airflow.utils.session import create_session
+
+    key = _key(dag_runs, "in_a_pod")
+    _announce(key, job="open.in_a_pod", state="running")
+    of_try = TaskInstanceKey(key.dag_id, key.task_id, key.run_id, 1, key.map_index)
+    said = "Extra info: pod failed with reason <OOMKilled>"
+    with create_session() as session:
+        session.add(Log(event="cli_task_run", task_instance=of_try, extra="no reason"))
+        session.add(Log(event="state mismatch", task_instance=of_try, extra=said))
+        other = of_try._replace(try_number=7)
+        session.add(Log(event="heartbeat timeout", task_instance=other, extra="later"))
+
+    page = viewer(page_of(key, "task")).text
+
+    assert "Airflow's event log says of this try: state mismatch: Extra info" in page
+    assert "&lt;OOMKilled&gt;" in page
+    assert "no reason" not in page
+    assert "heartbeat timeout" not in page
 
 
 def test_a_recording_of_another_dag_is_not_shown_whatever_a_task_pushes(

@@ -53,6 +53,7 @@ class Entry(NamedTuple):
         recorded: The recording, if there is one.
         place: Where that is.
         part: Which of the recordings of the try, where there are several ("2 of 3").
+        ended_for: Why Airflow's scheduler or executor ended the try; empty: neither did.
     """
 
     number: int
@@ -62,6 +63,7 @@ class Entry(NamedTuple):
     recorded: Recorded | None
     place: Place | None = None
     part: str = ""
+    ended_for: str = ""
 
     @property
     def recording(self) -> str | None:
@@ -105,7 +107,13 @@ class View(NamedTuple):
     def signature(self) -> str:
         """Return what is different when the page has to be made anew."""
         facts = [
-            (entry.number, entry.recording, entry.state, entry.airflow)
+            (
+                entry.number,
+                entry.recording,
+                entry.state,
+                entry.airflow,
+                entry.ended_for,
+            )
             for entry in self.entries
         ]
         reported = repr((facts, self.problem, self.seen and self.seen.state))
@@ -149,6 +157,7 @@ def _entries(
     seen: TaskSeen, recorded: list[tuple[Place, Recorded]], without: str
 ) -> Iterator[Entry]:
     states = {each.number: each.state for each in seen.tries}
+    reasons = {each.number: each.ended_for for each in seen.tries}
     found: dict[int, dict[str, tuple[Place, Recorded]]] = {}
     for place, each in recorded:
         of_try = found.setdefault(each.try_number, {})
@@ -159,9 +168,19 @@ def _entries(
         parts = sorted(of_try.values(), key=lambda one: one[1].manifest.started)
         for which, (place, each) in enumerate(parts, 1):
             part = f"{which} of {len(parts)}" if len(parts) > 1 else ""
-            yield Entry(number, each.state, airflow, each.headline, each, place, part)
+            yield Entry(
+                number,
+                each.state,
+                airflow,
+                each.headline,
+                each,
+                place,
+                part,
+                reasons.get(number, ""),
+            )
         if not of_try and seen.is_ours:
-            yield Entry(number, without, airflow, "", None)
+            reason = reasons.get(number, "")
+            yield Entry(number, without, airflow, "", None, ended_for=reason)
 
 
 def page(key: TaskKey, number: int | None, recording: str) -> Response:
@@ -194,6 +213,7 @@ def page(key: TaskKey, number: int | None, recording: str) -> Response:
         nothing=nothing,
         live=_live(entry),
         note=note,
+        ended_for=entry.ended_for if entry is not None else "",
         log=_log_to_read(key, entry) if nothing or note else "",
         poll=_POLLING if view.goes_on else 0,
         signature=view.signature(),

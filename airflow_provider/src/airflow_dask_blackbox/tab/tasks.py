@@ -13,6 +13,7 @@ from airflow.models.asset import (
     TaskOutletAssetReference,
 )
 from airflow.models.dagrun import DagRun
+from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
@@ -49,6 +50,13 @@ _ENDED: Final = frozenset(
 _GOING_ON: Final = frozenset({"running", "restarting"})
 _OURS: Final = frozenset({"DaskObservedOperator", "@task.dask_observed"})
 _MOST_RECORDINGS: Final = 20
+_ENDED_BY_SCHEDULER: Final = (
+    "state mismatch",
+    "heartbeat timeout",
+    "stuck in queued tries exceeded",
+)
+"""Events that Airflow's scheduler logs of a try which did not report its own end."""
+_LONGEST_REASON: Final = 1_000
 _MOST_NAMED: Final = 500
 """DAGs, or DAG runs, whose ids are in one query."""
 _AFTER_OURS: Final = RECORDING_KEY[:-1] + chr(ord(RECORDING_KEY[-1]) + 1)
@@ -64,12 +72,15 @@ class TrySeen(NamedTuple):
         state: Airflow's word.
         started: Epoch seconds.
         ended: Epoch seconds.
+        ended_for: Why the scheduler or the executor ended it, as Airflow's event log has it;
+            empty: neither did.
     """
 
     number: int
     state: str
     started: float | None
     ended: float | None
+    ended_for: str = ""
 
     @property
     def goes_on(self) -> bool:
@@ -165,11 +176,15 @@ def task_seen(key: TaskKey) -> TaskSeen | None:
         if state in _BEGUN or started is not None:
             tries[number] = _try(number, state, started, ended)
         announced, others = _announced(session, key)
+        reasons = _ended_for(session, key)
         return TaskSeen(
             key=key,
             state=state or "",
             operator=custom or operator or "",
-            tries=tuple(tries[number] for number in sorted(tries)),
+            tries=tuple(
+                tries[number]._replace(ended_for=reasons.get(number, ""))
+                for number in sorted(tries)
+            ),
             announced=announced,
             others=others,
         )
@@ -179,6 +194,22 @@ def _try(
     number: int, state: str | None, started: datetime | None, ended: datetime | None
 ) -> TrySeen:
     return TrySeen(number, state or "", _epoch(started), _epoch(ended))
+
+
+def _ended_for(session: Any, key: TaskKey) -> dict[int, str]:
+    """Return why the scheduler or the executor ended tries, by their number."""
+    of = Log
+    found = session.execute(
+        select(of.try_number, of.event, of.extra)
+        .where(is_instance(of, key), of.event.in_(_ENDED_BY_SCHEDULER))
+        .order_by(of.id.desc())
+        .limit(_MOST_RECORDINGS)
+    )
+    return {
+        number: f"{event}: {extra or ''}"[:_LONGEST_REASON].rstrip(": ")
+        for number, event, extra in reversed(found.all())
+        if number is not None
+    }
 
 
 def _epoch(moment: datetime | None) -> float | None:
