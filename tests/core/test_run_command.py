@@ -614,6 +614,43 @@ def test_a_run_that_must_be_recorded_does_not_begin(homes: Callable[[], Home]) -
     assert "Traceback" not in finished.errors
 
 
+_FREED_AT_THE_END = """
+import asyncio, sys
+
+class Held:
+    def __del__(self):
+        print("Held was freed", file=sys.stderr)
+
+async def feed():
+    raise IndexError("nobody awaits this")
+
+async def main():
+    held = Held()
+    task = asyncio.create_task(feed(), name="feed")
+    await asyncio.sleep(0)
+    raise TimeoutError("no orders")
+
+asyncio.run(main())
+"""
+
+
+def test_what_the_last_exception_holds_is_freed_at_the_end_and_prints_as_without_us(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    script = home.folder / "freed.py"
+    script.write_text(_FREED_AT_THE_END)
+    words = [sys.executable, str(script)]
+
+    plain = subprocess.run(words, capture_output=True, text=True, check=False)
+    run = ended(home, begin_command(home, *run_of(home, *words)))
+
+    lines = [each for each in plain.stderr.splitlines() if not each.startswith(" ")]
+    assert "Held was freed" in lines
+    assert "Task exception was never retrieved" in lines
+    assert [each for each in lines if each not in run.errors] == []
+
+
 def test_a_store_that_does_not_work_changes_nothing_for_the_command(
     homes: Callable[[], Home],
 ) -> None:

@@ -96,7 +96,7 @@ _calls = _OfProcess[DriverCalls]()
 _following = _OfProcess[bool]()
 _tests_left = [20]
 _end_reported = _OfProcess[bool]()
-_exception_reported = _OfProcess[BaseException]()
+_exception_reported = _OfProcess[tuple[int, type[BaseException]]]()
 _relays = _OfProcess[Relays]()
 
 
@@ -419,7 +419,7 @@ def report(error: BaseException) -> None:
     """Report the exception that ends this process, before its clusters close."""
     with guard("the driver's exception"):
         _end_reported.set(True)
-        _exception_reported.set(error)
+        _exception_reported.set(_identity_of(error))
         link = _shared_link()
         note_causes(error)
         if _calls.newest is not None:
@@ -440,9 +440,19 @@ def report_uncaught() -> None:
     rich, IPython.  Python keeps the exception before it calls any.
     """
     error = getattr(sys, "last_value", None)
-    is_new = error is not _exception_reported.own
-    if isinstance(error, BaseException) and is_new and not hasattr(sys, "ps1"):
+    if not isinstance(error, BaseException) or hasattr(sys, "ps1"):
+        return
+    if _identity_of(error) != _exception_reported.own:
         report(error)
+
+
+def _identity_of(error: BaseException) -> tuple[int, type[BaseException]]:
+    """Return what tells an exception from others without keeping it.
+
+    What its frames hold is freed at the process's end, and may print then: asyncio does of a
+    task whose exception nobody retrieved.
+    """
+    return id(error), type(error)
 
 
 def _process() -> dict[str, object]:
