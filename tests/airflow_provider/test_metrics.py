@@ -36,6 +36,9 @@ with DAG("counted"):
 @pytest.fixture
 def statsd() -> Iterator[socket.socket]:
     """Have Airflow send its metrics here; yield the socket that receives them."""
+    pytest.importorskip(
+        "airflow.sdk.observability.stats", reason="Airflow 3.2 or newer"
+    )
     from airflow.sdk._shared.observability.metrics import base_stats_logger, stats
     from airflow.sdk._shared.observability.metrics.statsd_logger import (
         SafeStatsdLogger,
