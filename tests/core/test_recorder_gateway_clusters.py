@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
 )
 from dask_blackbox.store import open_store
 from gateway_server import REQUIREMENTS, Gateway, served_gateway
+from project_uv import python_with_core
 from recorder_processes import recorder_of
 
 pytestmark = pytest.mark.processes
@@ -72,18 +72,7 @@ time.sleep(5 if how == "later" else 0)
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A gateway whose clusters are processes of this machine."""
     folder = tmp_path_factory.mktemp("gateway")
-    uv = os.environ.get("UV", str(ROOT / "tools" / "uv"))
-    environment = folder / "environment"
-    python = environment / "bin" / "python"
-    subprocess.run(
-        [uv, "venv", "--quiet", "--python", sys.executable, str(environment)],
-        check=True,
-    )
-    install = [uv, "pip", "install", "--quiet", "--python", str(python)]
-    # Outside the repository: its settings are for its own environments.
-    subprocess.run(
-        [*install, *REQUIREMENTS, str(ROOT / "core")], check=True, cwd=folder
-    )
+    python = python_with_core(folder, *REQUIREMENTS)
     with served_gateway(folder, python) as served:
         yield served
 

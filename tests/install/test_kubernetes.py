@@ -6,30 +6,22 @@ commands of pods as local processes.  Nobody can start a real API server from Py
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from dask_blackbox.reader import Run
+from project_uv import python_with_core
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
-UV = os.environ.get("UV", str(ROOT / "tools" / "uv"))
 PACKAGES = ("dask-kubernetes==2026.3.0", "kmock==0.8", "kopf==1.45.2", "psutil")
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with this package, client and operator."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    python = folder / "bin" / "python"
-    for words in (
-        ("venv", "--quiet", folder),
-        ("pip", "install", "--quiet", "--python", python, *PACKAGES, ROOT / "core"),
-    ):
-        subprocess.run([UV, *map(str, words)], check=True, cwd=ROOT)
-    return python
+    return python_with_core(tmp_path_factory.mktemp("environment"), *PACKAGES)
 
 
 @pytest.mark.parametrize(

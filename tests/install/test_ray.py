@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from conditions import scaled
 from dask_blackbox.reader import Run
+from project_uv import python_with_core
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
-UV = os.environ.get("UV", str(ROOT / "tools" / "uv"))
 PACKAGES = ("ray==2.60.0", "numpy", "pandas", "pyarrow")
 SCRIPT = ROOT / "tests" / "support" / "ray_run.py"
 
@@ -22,14 +22,7 @@ SCRIPT = ROOT / "tests" / "support" / "ray_run.py"
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with this package and Ray."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    python = folder / "bin" / "python"
-    for words in (
-        ("venv", "--quiet", folder),
-        ("pip", "install", "--quiet", "--python", python, *PACKAGES, ROOT / "core"),
-    ):
-        subprocess.run([UV, *map(str, words)], check=True, cwd=ROOT)
-    return python
+    return python_with_core(tmp_path_factory.mktemp("environment"), *PACKAGES)
 
 
 @pytest.fixture

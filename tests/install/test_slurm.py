@@ -5,7 +5,6 @@ Without Debian's packages `slurm-wlm` and `munge`, nothing here is tested, and s
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ from dask_blackbox.events import ManagerAsked, UnitState
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.managers.asking import MOST_CALLS
 from dask_blackbox.reader import Run
+from project_uv import python_with_core
 from slurm_cluster import Slurm, slurm
 
 ROOT = Path(__file__).parents[2]
-UV = os.environ.get("UV", str(ROOT / "tools" / "uv"))
 PACKAGES = ("dask-jobqueue==0.9.0",)
 SCRIPT = ROOT / "tests" / "support" / "slurm_run.py"
 ASKING = ("squeue", "scontrol", "sacct")
@@ -49,14 +48,7 @@ class Expected(NamedTuple):
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with this package and dask-jobqueue."""
-    folder = tmp_path_factory.mktemp("environment") / "venv"
-    python = folder / "bin" / "python"
-    for words in (
-        ("venv", "--quiet", folder),
-        ("pip", "install", "--quiet", "--python", python, *PACKAGES, ROOT / "core"),
-    ):
-        subprocess.run([UV, *map(str, words)], check=True, cwd=ROOT)
-    return python
+    return python_with_core(tmp_path_factory.mktemp("environment"), *PACKAGES)
 
 
 @pytest.fixture(scope="module")
