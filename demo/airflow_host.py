@@ -38,6 +38,9 @@ _START = 180.0
 _STOP = 10.0
 _TELLING = 5.0
 _POLLING = 0.5
+_ATTEMPTS = 20
+_LOCKED = '"Database error"'
+"""In what Airflow answers while another of its processes writes: SQLite has one writer."""
 _ENDED = ("success", "failed")
 _COMPONENTS = {
     "api-server": ("--host", "127.0.0.1", "--port", "{port}"),
@@ -283,16 +286,20 @@ class AirflowHost:
         request = urllib.request.Request(  # noqa: S310 - our own server
             url, data, headers, method=method
         )
-        try:
-            with urllib.request.urlopen(  # noqa: S310 - our own server
-                request, timeout=30 * self._patience
-            ) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")
-            raise AirflowError(f"{url}: {error.code} {said}") from error
-        except OSError as error:
-            raise AirflowError(f"{url}: {error}") from error
+        for attempt in range(_ATTEMPTS):
+            try:
+                with urllib.request.urlopen(  # noqa: S310 - our own server
+                    request, timeout=30 * self._patience
+                ) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                said = error.read().decode(errors="replace")
+                if _LOCKED not in said or attempt == _ATTEMPTS - 1:
+                    raise AirflowError(f"{url}: {error.code} {said}") from error
+            except OSError as error:
+                raise AirflowError(f"{url}: {error}") from error
+            time.sleep(_POLLING)
+        return None
 
     def _write_passwords(self) -> None:
         if self._users:
