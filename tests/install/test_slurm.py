@@ -199,7 +199,12 @@ def test_the_time_limit_of_the_drivers_own_job_is_the_verdict(
 
     run = Run.open(str(recording))
     says = "Reached its --time of 1 m 00 s"
-    is_the_verdict(run, Expected("stopped-by-host", says, "environment"))
+    expected = Expected("stopped-by-host", says, "environment")
+    if any(each.rule == "recording-incomplete" for each in run.card().findings):
+        # Slurm ends all processes at once: the scheduler's last rows may not arrive, and
+        # without them it is unknown how far the run was.
+        expected = expected._replace(retry="unknown", confidence="medium")
+    is_the_verdict(run, expected)
 
 
 def all_nodes(folder: Path) -> tuple[str, ...]:
