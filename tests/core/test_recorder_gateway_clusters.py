@@ -24,8 +24,8 @@ from dask_blackbox.recorder.orphaned_clusters import (
     stop_at_gateway,
 )
 from dask_blackbox.store import open_store
+from environments_with_core import python_with_core
 from gateway_server import REQUIREMENTS, Gateway, served_gateway
-from project_uv import python_with_core
 from recorder_processes import recorder_of
 
 pytestmark = pytest.mark.processes

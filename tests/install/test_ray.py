@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conditions import scaled
 from dask_blackbox.reader import Run
-from project_uv import python_with_core
+from environments_with_core import python_with_core
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]

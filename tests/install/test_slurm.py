@@ -18,7 +18,7 @@ from dask_blackbox.events import ManagerAsked, UnitState
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.managers.asking import MOST_CALLS
 from dask_blackbox.reader import Run
-from project_uv import python_with_core
+from environments_with_core import python_with_core
 from slurm_cluster import Slurm, slurm
 
 ROOT = Path(__file__).parents[2]

@@ -20,6 +20,7 @@ from dask_blackbox.analyse.facts.critical_path import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.analyse.facts.worker_exit_sources import threads_of, worker_exits_of
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
+from dask_blackbox.events import RecordingStarted
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables, epoch
@@ -75,10 +76,9 @@ class Loads:
     @cached_property
     def started(self) -> float:
         """When the run began, in epoch seconds; what recording takes to begin is not its."""
-        listening = self._run.events.filter(pl.col("kind") == "recording-started")
-        first = listening.select(epoch("at").min()).to_series()
+        listening = [each.at for each in self._run.of(RecordingStarted)]
         begun = self._run.manifest.started
-        return max(begun, float(first[0] or begun)) if len(first) else begun
+        return max(begun, min(listening, default=begun))
 
     @cached_property
     def stopped(self) -> float:
