@@ -206,7 +206,7 @@ def test_tasks_share_a_cluster_that_a_gateway_runs(
         )
 
 
-def test_a_setup_that_is_killed_leaves_no_cluster_at_the_gateway(
+def test_a_setup_that_fails_or_is_killed_leaves_no_cluster_at_the_gateway(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow_dask_blackbox import named_clusters
@@ -225,7 +225,6 @@ def test_a_setup_that_is_killed_leaves_no_cluster_at_the_gateway(
             adapt={"maximum": 1},
             idle_timeout="1 hour",
         )
-    starting.abandon()
 
     until(lambda: not gateway.clusters(), "the end of the cluster")
 
@@ -242,6 +241,17 @@ def test_a_cluster_that_is_gone_from_the_gateway_is_closed_already(
     )
 
     assert "The cluster gone is closed already" in caplog.messages
+
+
+def test_a_gateway_without_an_address_fails_the_teardown() -> None:
+    with pytest.raises(ValueError, match="No dask-gateway address"):
+        close_named(
+            {
+                "class": "dask_gateway.GatewayCluster.from_name",
+                "kwargs": {"cluster_name": "known"},
+            },
+            logging.getLogger("teardown"),
+        )
 
 
 def test_a_gateway_that_does_not_answer_fails_the_teardown(gateway: Gateway) -> None:

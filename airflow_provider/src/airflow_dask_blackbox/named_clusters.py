@@ -34,7 +34,10 @@ _WHERE: Final = (
 )
 """Arguments that say where a cluster is, and not what it is: whoever finds it needs them."""
 _GONE: Final = ("ValueError", "GatewayClusterError", "NotFoundError", "DoesNotExist")
-"""What the classes raise where no cluster has the name any more."""
+"""What the classes raise where no cluster has the name any more; the message has the name.
+
+A setting that is missing is a `ValueError`, too.
+"""
 
 
 ClusterReference = TypedDict(
@@ -76,7 +79,7 @@ class NamedCluster:
     ) -> tuple[ClusterReference, str]:
         """Start the cluster; return what finds it again, and its dashboard's address.
 
-        Until it has started whole, it closes with this process.
+        If that fails after the cluster has started, the cluster is deleted.
 
         Raises:
             OperatorConfigurationError: if its class does not take its arguments.
@@ -87,10 +90,15 @@ class NamedCluster:
         kind, given = start.func, start.keywords
         given = {**_limit(kind, cluster, idle_timeout), **given}
         made = self._cluster = started(partial(kind, **given))
-        if adapt:
-            adapt_cluster(made, adapt)
-        reference = _reference(kind, str(made.name), given)
-        dashboard = str(getattr(made, "dashboard_link", "") or "")
+        try:
+            if adapt:
+                adapt_cluster(made, adapt)
+            reference = _reference(kind, str(made.name), given)
+            dashboard = str(getattr(made, "dashboard_link", "") or "")
+        except BaseException:
+            # A task's process ends without exit handlers, by which it would be deleted.
+            self.abandon()
+            raise
         made.shutdown_on_close = False
         with guard("disconnecting from the cluster that has started"):
             made.close()
@@ -121,7 +129,7 @@ def close_named(reference: Mapping[str, Any], log: Log) -> None:
     try:
         cluster = find()
     except Exception as error:
-        if type(error).__name__ not in _GONE:
+        if type(error).__name__ not in _GONE or name not in str(error):
             raise
         log.info("The cluster %s is closed already", name)
         return
