@@ -12,6 +12,7 @@ import airflow.providers
 import pytest
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.store import open_store
 
 
 @pytest.fixture
@@ -132,3 +133,103 @@ def test_a_role_is_assumed_by_the_amazon_provider_where_it_is_installed() -> Non
         "region": "eu-1",
         "endpoint": "http://minio:9000",
     }
+
+
+_SERVICE_ACCOUNT = {"client_email": "dask@example.org", "private_key": "-----BEGIN"}
+
+
+@pytest.mark.parametrize(
+    ("connection", "credentials"),
+    [
+        (
+            {
+                "conn_type": "google_cloud_platform",
+                "extra": {"keyfile_dict": json.dumps(_SERVICE_ACCOUNT)},
+            },
+            json.dumps(_SERVICE_ACCOUNT),
+        ),
+        (
+            {
+                "conn_type": "google_cloud_platform",
+                "extra": {
+                    "extra__google_cloud_platform__keyfile_dict": _SERVICE_ACCOUNT
+                },
+            },
+            json.dumps(_SERVICE_ACCOUNT),
+        ),
+        ({"conn_type": "google_cloud_platform"}, None),
+        (
+            {"conn_type": "wasb", "login": "runs1", "password": "a2V5"},
+            "AccountName=runs1;AccountKey=a2V5",
+        ),
+        (
+            {
+                "conn_type": "wasb",
+                "login": "runs1",
+                "extra": {
+                    "sas_token": "https://runs1.blob.core.windows.net/c?sv=1&sig=x"
+                },
+            },
+            "AccountName=runs1;SharedAccessSignature=sv=1&sig=x",
+        ),
+        (
+            {
+                "conn_type": "wasb",
+                "login": "app",
+                "password": "hush",
+                "extra": {"tenant_id": "t"},
+            },
+            json.dumps({"clientId": "app", "clientSecret": "hush", "tenantId": "t"}),
+        ),
+        (
+            {"conn_type": "wasb", "extra": {"connection_string": "AccountKey=x"}},
+            "AccountKey=x",
+        ),
+        ({"conn_type": "wasb"}, None),
+    ],
+)
+def test_connections_of_other_clouds_give_their_credentials(
+    connection: dict[str, object],
+    credentials: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CLOUD", json.dumps(connection))
+
+    found = store_settings_of("cloud", None)
+
+    assert found == ({"credentials": credentials} if credentials else {})
+    if credentials != "AccountKey=x":
+        scheme = "gs" if connection["conn_type"] != "wasb" else "az"
+        open_store(f"{scheme}://runs/dask", settings=found)  # which refuses other forms
+
+
+def test_the_key_file_of_a_google_connection_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = tmp_path / "key.json"
+    connection = {
+        "conn_type": "google_cloud_platform",
+        "extra": {"key_path": str(key)},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_CLOUD", json.dumps(connection))
+
+    with pytest.raises(ConfigurationError, match="its key_path cannot be read"):
+        store_settings_of("cloud", None)
+    key.write_text(json.dumps(_SERVICE_ACCOUNT))
+
+    assert store_settings_of("cloud", None) == {
+        "credentials": json.dumps(_SERVICE_ACCOUNT)
+    }
+
+
+def test_a_google_connection_that_takes_more_is_refused_with_the_field(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection = {
+        "conn_type": "google_cloud_platform",
+        "extra": {"impersonation_chain": "other@example.org"},
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_CLOUD", json.dumps(connection))
+
+    with pytest.raises(ConfigurationError, match="has impersonation_chain, which a"):
+        store_settings_of("cloud", None)

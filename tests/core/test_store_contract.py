@@ -17,6 +17,8 @@ from uuid import uuid4
 
 import obstore
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from dask_blackbox.errors import StoreDeniedError, StoreError, StoreNotFoundError
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EmbeddedS3, StoreContract, embedded_s3
@@ -131,6 +133,15 @@ class TestAStoreOnMoto(S3Contract):
         return moto
 
 
+def _private_key() -> str:
+    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return made.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+
+
 class TestAStoreOnGoogleCloud(S3Contract):
     """By Google's XML API, which is S3's but for the signatures: moto checks none."""
 
@@ -166,6 +177,16 @@ class TestAStoreOnGoogleCloud(S3Contract):
 
         assert store.link("report.html", expires=60) is None  # a token cannot sign
 
+    def test_the_key_of_a_service_account_signs_links(self, store: Store) -> None:
+        key = {"client_email": "dask@example.org", "private_key": _private_key()}
+        given = {"credentials": {**key, "private_key_id": "1"}}
+
+        link = open_store(store.url, settings=given).link("report.html", expires=60)
+
+        assert link is not None
+        assert link.startswith("https://storage.googleapis.com/")
+        assert "X-Goog-Credential=dask%40example.org" in link
+
 
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[str]:
@@ -179,6 +200,8 @@ _AZURITE = {
     # Of the emulator, as its manual gives it: no secret.
     "AZURE_STORAGE_ACCOUNT_KEY": "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
 }
+
+_AZURE_ACCOUNT = tuple(_AZURITE.values())
 
 
 @pytest.mark.nightly
@@ -221,6 +244,20 @@ class TestAStoreOnAzure(StoreContract):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(link[:-6] + "AAA%3D", timeout=10)
 
+    def test_a_connection_string_in_the_settings_is_enough(
+        self, store: Store, azurite: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account, key = _AZURE_ACCOUNT
+        for name in _AZURITE:
+            monkeypatch.delenv(name)
+        given = f"AccountName={account};AccountKey={key};BlobEndpoint={azurite}"
+
+        other = open_store(store.url, settings={"credentials": given})
+        other.check()
+        other.put("report.html", b"<p>open")
+
+        assert other.get("report.html") == b"<p>open"
+
     def test_a_missing_container_is_reported_with_its_remedy(
         self, store: Store, azurite: str
     ) -> None:
@@ -243,7 +280,7 @@ class TestAStoreOnAzure(StoreContract):
 
 def _make_container(endpoint: str, name: str) -> None:
     """Make a container as `az storage container create` does: signed with the shared key."""
-    account, key = _AZURITE.values()
+    account, key = _AZURE_ACCOUNT
     date = formatdate(usegmt=True)
     headers = {"x-ms-date": date, "x-ms-version": "2023-11-03"}
     canonical = "".join(f"{k}:{v}\n" for k, v in headers.items())

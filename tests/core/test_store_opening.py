@@ -130,6 +130,7 @@ def test_a_refusal_does_not_repeat_credentials(url: str) -> None:
         ({"key": "AKIA"}, "store.key is set without"),
         ({"secret": "x"}, "store.secret is set without"),
         ({"region": 1}, "which is not text"),
+        ({"credentials": "{}"}, "is for gs:// and az:// stores"),
         (
             {"end-point": "http://x"},
             "unknown store setting: end-point; known settings: url, endpoint",
@@ -154,6 +155,36 @@ def test_settings_are_refused_without_repeating_secrets() -> None:
 
         assert "s3cret" not in str(refused.value)
         assert "53.5" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "credentials", "says"),
+    [
+        ("gs://bucket", "/keys/hush.json", "the text of the file, not its path"),
+        ("gs://bucket", '{"private_key": "hush"}', "lacks client_email; give the JSON"),
+        ("gs://bucket", ["hush"], "is not text; quote it"),
+        ("az://runs", "AccountName=hush", "no AccountKey= and no SharedAccessSign"),
+        ("az://runs", '{"clientId": "hush"}', "lacks clientSecret and tenantId"),
+        ("az://runs", "{hush", "is not JSON"),
+    ],
+)
+def test_credentials_of_another_form_are_refused_without_repeating_them(
+    url: str, credentials: object, says: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=says) as refused:
+        open_store(url, settings={"credentials": credentials})
+
+    assert "hush" not in str(refused.value)
+
+
+def test_a_variable_beside_the_credentials_of_a_service_account_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT", "/keys/key.json")
+    key = {"client_email": "a@example.org", "private_key": "x"}
+
+    with pytest.raises(ConfigurationError, match="the variable GOOGLE_SERVICE_ACCOUNT"):
+        open_store("gs://bucket", settings={"credentials": key})
 
 
 def test_settings_come_from_dask_and_are_overridden_by_arguments() -> None:

@@ -248,6 +248,22 @@ def test_the_text_of_a_link_needs_no_escapes_that_prefects_first_ui_shows(
     assert f"- {shown.replace('URL', url)} lost: died" in page.splitlines()
 
 
+def test_assets_that_were_not_materialized_are_listed_with_their_addresses() -> None:
+    lost = TaskLine(
+        name="revenue",
+        state="lost",
+        why="died",
+        assets={"s3://shop/revenue.parquet": "", "bq://a`b": "https://bq.example/a"},
+    )
+
+    page = card_page(CARD, [lost])
+
+    assert (
+        "- revenue lost: died · assets not materialized: `s3://shop/revenue.parquet`, "
+        "[``bq://a`b``](<https://bq.example/a>)"
+    ) in page.splitlines()
+
+
 def test_names_and_parameters_hold_nothing_that_a_page_obeys() -> None:
     line = TaskLine(
         name="a\u202eb\x1b[31mc", state="lost", parameters="n=\x00", why="d\u2066ied"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from dask_blackbox.errors import ConfigurationError
 from prefect import task
 from prefect.blocks.core import Block
+from prefect.blocks.fields import SecretDict
 from prefect.testing.standard_test_suites import BlockStandardTestSuite
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxStore, observed_flow
 from prefect_dask_blackbox.options import RecordingOptions
+from pydantic import SecretStr
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,6 +58,134 @@ class FakeBucket(Block):
     bucket_name: str
     bucket_folder: str = ""
     credentials: FakeCredentials | None = None
+
+
+class FakeGcpCredentials(Block):
+    """Credentials with the fields of prefect-gcp's."""
+
+    _block_type_name = "Fake GCP Credentials"
+    _block_type_slug = "fake-gcp-credentials"
+
+    service_account_file: Path | None = None
+    service_account_info: SecretDict | None = None
+
+
+class FakeGcsBucket(Block):
+    """A block with the fields of prefect-gcp's `GcsBucket`."""
+
+    _block_type_name = "GCS Bucket"
+    _block_type_slug = "gcs-bucket"
+
+    bucket: str
+    bucket_folder: str = ""
+    gcp_credentials: FakeGcpCredentials = FakeGcpCredentials()
+
+
+class FakeAzureCredentials(Block):
+    """Credentials with the fields of prefect-azure's."""
+
+    _block_type_name = "Fake Azure Credentials"
+    _block_type_slug = "fake-azure-credentials"
+
+    connection_string: Optional[SecretStr] = None  # noqa: UP045 - as prefect-azure's
+    account_url: str | None = None
+    client_id: str | None = None
+    tenant_id: str | None = None
+    client_secret: Optional[SecretStr] = None  # noqa: UP045 - as prefect-azure's
+
+
+class FakeContainer(Block):
+    """A block with the fields of prefect-azure's `AzureBlobStorageContainer`."""
+
+    _block_type_name = "Azure Blob Storage Container"
+    _block_type_slug = "azure-blob-storage-container"
+
+    container_name: str
+    base_folder: str | None = None
+    credentials: FakeAzureCredentials = FakeAzureCredentials()
+
+
+_KEY = {"client_email": "dask@example.org", "private_key": "-----BEGIN"}
+
+
+def test_a_store_is_taken_from_a_gcs_bucket_with_its_service_account(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "key.json"
+    file.write_text(json.dumps(_KEY))
+    given: dict[str, Any] = {
+        "information": FakeGcpCredentials(service_account_info=SecretDict(_KEY)),
+        "file": FakeGcpCredentials(service_account_file=file),
+    }
+    for name, credentials in given.items():
+        bucket = FakeGcsBucket(
+            bucket="runs", bucket_folder="dask/", gcp_credentials=credentials
+        )
+        bucket.save(name, overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+        place = RecordingOptions(store=f"block:gcs-bucket/{name}").place()
+
+        assert place.url == "gs://runs/dask"
+        assert json.loads(place.all_settings()["credentials"]) == _KEY  # type: ignore[arg-type]
+    file.unlink()
+    with pytest.raises(ConfigurationError, match="service_account_file cannot be read"):
+        RecordingOptions(store="block:gcs-bucket/file").place()
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "credentials"),
+    [
+        ({}, "az://runs/dask", None),
+        (
+            {"connection_string": "AccountName=shop1;AccountKey=a2V5"},
+            "az://runs/dask",
+            "AccountName=shop1;AccountKey=a2V5",
+        ),
+        (
+            {"account_url": "https://shop1.blob.core.windows.net"},
+            "abfs://runs@shop1.blob.core.windows.net/dask",
+            None,
+        ),
+        (
+            {
+                "account_url": "https://shop1.blob.core.windows.net",
+                "client_id": "a",
+                "client_secret": "hush",
+                "tenant_id": "t",
+            },
+            "abfs://runs@shop1.blob.core.windows.net/dask",
+            json.dumps({"clientId": "a", "clientSecret": "hush", "tenantId": "t"}),
+        ),
+    ],
+)
+def test_a_store_is_taken_from_an_azure_container_with_its_credentials(
+    given: dict[str, Any], url: str, credentials: str | None
+) -> None:
+    container = FakeContainer(
+        container_name="runs",
+        base_folder="/dask/",
+        credentials=FakeAzureCredentials(**given),
+    )
+    container.save("azure", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    place = RecordingOptions(store="block:azure-blob-storage-container/azure").place()
+
+    assert place.url == url
+    assert (place.settings or {}).get("credentials") == credentials
+    place.all_settings()  # refuses what the store cannot read
+
+
+def test_a_block_takes_its_place_from_a_bucket_and_has_the_last_word() -> None:
+    bucket = FakeBucket(bucket_name="b", credentials=FakeCredentials())
+    bucket.save("for-all", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    store = BlackboxStore(bucket_block="s3-bucket/for-all", region="eu-2").store()
+
+    assert store.url == "s3://b"
+    assert (store.settings or {})["region"] == "eu-2"
+    assert (store.settings or {})["token"] == "t0ken"
+    with pytest.raises(ConfigurationError, match="is no block of a bucket"):
+        BlackboxStore(bucket_block="dask-blackbox-store/itself").store()
 
 
 def test_a_store_is_taken_from_a_block_with_its_credentials() -> None:
@@ -156,7 +287,7 @@ def test_a_flow_whose_block_is_missing_runs_with_one_line_and_a_card(
     assert "missing" in page
 
 
-@pytest.mark.parametrize("name", ["gcs-bucket/prod", "local-file-system/prod", "x/"])
+@pytest.mark.parametrize("name", ["gcs/prod", "local-file-system/prod", "x/"])
 def test_a_block_of_a_type_that_names_no_store_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="'block:s3-bucket/NAME'"):
         observed_flow(store=f"block:{name}")

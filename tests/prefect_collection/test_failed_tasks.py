@@ -12,6 +12,7 @@ import cloudpickle
 import pytest
 from flow_clusters import own_runner, shared_cluster, shared_runner
 from prefect import allow_failure, flow, pause_flow_run, task
+from prefect.assets import materialize
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
@@ -63,6 +64,29 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert "ValueError: part 2 has no header" in verdict.cause
     assert verdict.subject.prefix == "cleaned"
     assert verdict.retry_advice == "code"
+
+
+REVENUE = "s3://shop/revenue.parquet"
+
+
+@materialize(REVENUE)
+def revenue() -> None:
+    raise ValueError("no price for 3 orders")
+
+
+def test_the_card_and_the_event_name_the_asset_that_a_failed_task_did_not_write(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="materializes", task_runner=shared_runner())
+    def materializes() -> None:
+        revenue.submit().result()
+
+    materializes(return_state=True)
+
+    run = prefect.newest("materializes", store)
+    page = run.artifacts["dask-run-materializes"]
+    assert f"asset not materialized: `{REVENUE}`" in page
+    assert prefect.related("dask.run.diagnosed", run.id)["asset"] == [REVENUE]
 
 
 @task

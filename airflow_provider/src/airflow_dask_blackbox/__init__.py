@@ -34,8 +34,8 @@ _OPTIONS = {
         "string", "s3://dask-runs/dask", "",
     ),
     "store_conn_id": _Option(
-        "Id of the Airflow connection (of type aws) with the credentials, region and "
-        "endpoint_url for the store. Empty: boto3's default search.",
+        "Id of the Airflow connection (of type aws, google_cloud_platform or wasb) with the "
+        "credentials for the store. Empty: the cloud's default search.",
         "string", "aws_default", "",
     ),
     "record_every_client": _Option(

@@ -9,7 +9,8 @@ from dask_blackbox.store import StoreChoice
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
-from prefect_dask_blackbox.block_names import BLOCK, S3_BUCKET, check_block_name
+from prefect_dask_blackbox.block_names import BLOCK, BUCKETS, check_block_name
+from prefect_dask_blackbox.bucket_blocks import plain, store_of_bucket
 
 __all__ = ["BlackboxStore", "store_of_block"]
 
@@ -18,15 +19,17 @@ class BlackboxStore(Block):
     """Where recordings of Dask runs go: a bucket or a folder, with its credentials.
 
     Attributes:
-        url: `s3://bucket/prefix` or a folder.
+        url: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` or a folder.
         endpoint: URL of an S3-compatible server.
         region: Region of the bucket.
         profile: Of the AWS configuration.
         key: Access key id.
         secret: Secret access key.
         token: Session token of temporary credentials.
-        s3_bucket_block: An `S3Bucket` block of prefect-aws to take bucket, folder and
-            credentials from, as `s3-bucket/NAME`.
+        credentials: For Google Cloud Storage, the JSON of a service account's key; for
+            Azure, a connection string or the JSON of a service principal.
+        bucket_block: A bucket's block to take bucket, folder and credentials from:
+            `s3-bucket/NAME`, `gcs-bucket/NAME` or `azure-blob-storage-container/NAME`.
 
     Example:
         Flows are recorded to it by its name:
@@ -48,7 +51,11 @@ class BlackboxStore(Block):
     _documentation_url = "https://pypi.org/project/prefect-dask-blackbox/"  # type: ignore[assignment]
     _description = "Where recordings of Dask runs are stored, and the credentials."
 
-    url: str | None = Field(default=None, description="s3://bucket/prefix or a folder.")
+    url: str | None = Field(
+        default=None,
+        description="s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or a "
+        "folder.",
+    )
     endpoint: str | None = Field(
         default=None, description="URL of an S3-compatible server."
     )
@@ -67,9 +74,15 @@ class BlackboxStore(Block):
     token: Optional[SecretStr] = Field(  # noqa: UP045 - see above
         default=None, description="Session token of temporary credentials."
     )
-    s3_bucket_block: str | None = Field(
+    credentials: Optional[SecretStr] = Field(  # noqa: UP045 - see above
         default=None,
-        description="S3Bucket block that supplies the other values: s3-bucket/NAME.",
+        description="Google Cloud Storage: the JSON of a service account's key. Azure: a "
+        "connection string, or the JSON of a service principal.",
+    )
+    bucket_block: str | None = Field(
+        default=None,
+        description="Block of a bucket that supplies the other values: s3-bucket/NAME, "
+        "gcs-bucket/NAME or azure-blob-storage-container/NAME.",
     )
 
     def store(self) -> StoreChoice:
@@ -78,98 +91,43 @@ class BlackboxStore(Block):
         Raises:
             ConfigurationError: if the block names no place.
         """
-        found = _s3_bucket_options(self.s3_bucket_block) if self.s3_bucket_block else {}
+        bucket = StoreChoice()
+        if self.bucket_block:
+            bucket = store_of_bucket(self.bucket_block)
         own = {
             "endpoint": self.endpoint,
             "region": self.region,
             "profile": self.profile,
-            "key": _plain(self.key),
-            "secret": _plain(self.secret),
-            "token": _plain(self.token),
+            "key": plain(self.key),
+            "secret": plain(self.secret),
+            "token": plain(self.token),
+            "credentials": plain(self.credentials),
         }
-        found |= {name: value for name, value in own.items() if value}
-        url = self.url or found.pop("url", None)
-        found.pop("url", None)
+        given = {name: value for name, value in own.items() if value}
+        url = self.url or bucket.url
         if not url:
             raise ConfigurationError(
-                "a BlackboxStore block needs a url or an s3_bucket_block"
+                "a BlackboxStore block needs a url or a bucket_block"
             )
-        return StoreChoice(url, found)
+        return StoreChoice(url, {**(bucket.settings or {}), **given})
 
 
 def store_of_block(name: str) -> StoreChoice:
     """Return the store that a block names.
 
     Args:
-        name: Of a `BlackboxStore`, or with the slug of its type: `s3-bucket/prod`.
+        name: Of a `BlackboxStore`, or of a bucket's block with the slug of its type:
+            `s3-bucket/prod`.
 
     Raises:
         ConfigurationError: if there is no such block, or it names no place.
     """
     check_block_name(name)
-    if name.startswith(f"{S3_BUCKET}/"):
-        found = _s3_bucket_options(name)
-        return StoreChoice(found.pop("url"), found)
+    if name.partition("/")[0] in BUCKETS:
+        return store_of_bucket(name)
     try:
         block: Any = BlackboxStore.load(name.rpartition("/")[2], _sync=True)  # type: ignore[call-arg]
     except ValueError as error:
         raise ConfigurationError(f"store='{BLOCK}{name}': {error}") from error
     chosen: StoreChoice = block.store()
     return chosen
-
-
-def _s3_bucket_options(name: str) -> dict[str, Any]:
-    try:
-        block: Any = Block.load(name, _sync=True)  # type: ignore[call-arg]
-    except (ValueError, RuntimeError) as error:
-        raise ConfigurationError(f"store='{BLOCK}{name}': {error}") from error
-    credentials = getattr(block, "credentials", None)
-    folder = str(getattr(block, "bucket_folder", "") or "").strip("/")
-    client = getattr(credentials, "aws_client_parameters", None)
-    found = {
-        "url": f"s3://{block.bucket_name}/{folder}".rstrip("/"),
-        "key": _plain(_first(credentials, "aws_access_key_id", "minio_root_user")),
-        "secret": _plain(
-            _first(credentials, "aws_secret_access_key", "minio_root_password")
-        ),
-        "token": _plain(getattr(credentials, "aws_session_token", None)),
-        "region": getattr(credentials, "region_name", None),
-        "profile": getattr(credentials, "profile_name", None),
-        "endpoint": getattr(client, "endpoint_url", None),
-    }
-    if getattr(credentials, "assume_role_arn", None):
-        found |= _of_role(credentials, name)
-    return {key: value for key, value in found.items() if value}
-
-
-def _of_role(credentials: Any, name: str) -> dict[str, Any]:
-    """Return the temporary credentials of the role that a block assumes.
-
-    They end with the role's session, as those that prefect-aws itself uses.
-
-    Raises:
-        ConfigurationError: if the role cannot be assumed.
-    """
-    try:
-        assumed = credentials.get_boto3_session().get_credentials()
-        frozen = assumed.get_frozen_credentials()
-    except Exception as error:
-        role = credentials.assume_role_arn
-        raise ConfigurationError(
-            f"store='{BLOCK}{name}': the role {role!r} cannot be assumed: {error}"
-        ) from error
-    return {
-        "key": frozen.access_key,
-        "secret": frozen.secret_key,
-        "token": frozen.token,
-    }
-
-
-def _first(owner: Any, *names: str) -> Any:
-    return next((v for n in names if (v := getattr(owner, n, None)) is not None), None)
-
-
-def _plain(value: Any) -> str | None:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    return None if value is None else str(value)

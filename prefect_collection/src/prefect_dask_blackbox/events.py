@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.card import RunCard
@@ -25,6 +25,7 @@ __all__ = [
     "DIAGNOSED",
     "STALLED",
     "STALL_OVER",
+    "Affected",
     "emit",
     "emit_diagnosed",
     "failed_task_runs",
@@ -35,7 +36,7 @@ DIAGNOSED = "dask.run.diagnosed"
 DEGRADED = "dask.run.degraded"
 STALLED = "dask.run.stalled"
 STALL_OVER = "dask.run.stall-over"
-_MOST_TASK_RUNS = 50
+_MOST_TASK_RUNS, _MOST_ASSETS = 50, 20
 """Prefect takes at most 100 related resources, tags included."""
 _MOST_CHANGES = 5
 _FAILED_TASK_RUNS = "failed-task-runs"
@@ -43,12 +44,24 @@ _WORSE = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 """Rules whose findings say that a run that completed got worse."""
 
 
+class Affected(NamedTuple):
+    """What a failure affected, beside the flow run.
+
+    Attributes:
+        task_runs: Names of the task runs that it hit, by id, the most important first.
+        assets: Keys of the assets that these did not materialize.
+    """
+
+    task_runs: Mapping[UUID, str]
+    assets: Sequence[str] = ()
+
+
 def emit_diagnosed(
     card: RunCard,
     flow_run_id: UUID,
     client: SyncPrefectClient | None = None,
     *,
-    task_runs: Mapping[UUID, str],
+    affected: Affected,
     card_url: str = "",
 ) -> None:
     """Tell Prefect the verdict of a run; of one that completed, what got worse, if anything.
@@ -59,12 +72,12 @@ def emit_diagnosed(
         card: Of the run.
         flow_run_id: Of the flow run.
         client: For the requests; None: one of its own.
-        task_runs: Names of the task runs that were hit, by id, the most important first.
+        affected: What the failure affected.
         card_url: Of the card's page; empty: of the flow run's.
     """
     url = card_url or page_of("flow-run", flow_run_id)
     if card.verdict is None:
-        _emit_degraded(card, flow_run_id, url, client, task_runs=task_runs)
+        _emit_degraded(card, flow_run_id, url, client, affected=affected)
         return
     verdict = card.verdict
     emit(
@@ -89,7 +102,7 @@ def emit_diagnosed(
         },
         mark=verdict.rule,
         client=client,
-        task_runs=task_runs,
+        affected=affected,
     )
 
 
@@ -99,7 +112,7 @@ def _emit_degraded(
     url: str,
     client: SyncPrefectClient | None,
     *,
-    task_runs: Mapping[UUID, str],
+    affected: Affected,
 ) -> None:
     failed = failed_task_runs(card)
     reasons = {_FAILED_TASK_RUNS: card.headline} if failed else {}
@@ -122,7 +135,7 @@ def _emit_degraded(
         },
         mark=DEGRADED,
         client=client,
-        task_runs=task_runs,
+        affected=affected,
     )
 
 
@@ -197,7 +210,7 @@ def emit(
     mark: str,
     follows: str | None = None,
     client: SyncPrefectClient | None = None,
-    task_runs: Mapping[UUID, str] | None = None,
+    affected: Affected | None = None,
 ) -> None:
     """Emit an event about a run, related to its flow run, flow, deployment and task runs.
 
@@ -210,7 +223,7 @@ def emit(
         mark: Tells it from other events of that kind of the same attempt.
         follows: Kind of the event with the same mark that automations have to see first.
         client: For the requests; None: one of its own.
-        task_runs: Names of task runs that it is related to, by id.
+        affected: What it is related to besides.
     """
     where = f"{flow_run_id}/{card.attempt}/{mark}"
     identity = uuid5(NAMESPACE_URL, f"{kind}/{where}")
@@ -226,9 +239,7 @@ def emit(
         run = prefect.read_flow_run(flow_run_id)
         resource["dask.by_automation"] = _by_automation(run)
         related = _all_related(run)
-        for identity, name in islice((task_runs or {}).items(), _MOST_TASK_RUNS):
-            mine = _related("task-run", identity)
-            related.append({**mine, "prefect.resource.name": name})
+        related += _all_affected(affected) if affected is not None else []
         event = Event.model_validate(
             {
                 "event": kind,
@@ -263,6 +274,13 @@ def _all_related(run: FlowRun) -> list[dict[str, str]]:
         found.append(_related("deployment", run.deployment_id))
     found += [_tag(tag) for tag in run.tags]
     return found
+
+
+def _all_affected(affected: Affected) -> Iterator[dict[str, str]]:
+    for identity, name in islice(affected.task_runs.items(), _MOST_TASK_RUNS):
+        yield {**_related("task-run", identity), "prefect.resource.name": name}
+    for key in islice(dict.fromkeys(affected.assets), _MOST_ASSETS):
+        yield {"prefect.resource.id": key, "prefect.resource.role": "asset"}
 
 
 def _related(kind: str, identity: UUID) -> dict[str, str]:

@@ -27,7 +27,7 @@ from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.cancelling import cancel_message
-from prefect_dask_blackbox.events import emit_diagnosed, tag_cause
+from prefect_dask_blackbox.events import Affected, emit_diagnosed, tag_cause
 from prefect_dask_blackbox.final_states import FinalState, settle
 from prefect_dask_blackbox.identity import page_of, prefect_client
 from prefect_dask_blackbox.outgoing import outgoing_state
@@ -122,7 +122,9 @@ def finalise_run(
             with guard("the event with the verdict", on_error=note):
                 hit = _hit(card, named, there)
                 url = page.card_url
-                emit_diagnosed(card, run.id, client, task_runs=hit, card_url=url)
+                emit_diagnosed(
+                    card, run.id, client, affected=Affected(hit), card_url=url
+                )
     if failures:
         raise failures[0]
     return changed

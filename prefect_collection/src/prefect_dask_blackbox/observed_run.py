@@ -46,6 +46,7 @@ from prefect_dask_blackbox.endings import (
 from prefect_dask_blackbox.environment import host_environment, secrets_of_prefect
 from prefect_dask_blackbox.errors import LostTasksError, NeverRanError, also
 from prefect_dask_blackbox.events import (
+    Affected,
     emit_diagnosed,
     failed_task_runs,
     tag_cause,
@@ -770,6 +771,7 @@ class ObservedRun:
                 parameters=entry.parameters,
                 why=why,
                 earlier=tuple((earlier or {}).get(entry.task_run_id, ())),
+                assets=entry.assets,
             )
 
     def _executed(self) -> dict[str, TaskLine]:
@@ -820,11 +822,14 @@ class ObservedRun:
         if self.card is None or suspended:
             return
         with guard("the event with the verdict"):
-            hit = {each.task_run_id: each.name for each in self._hit_tasks()}
+            hit = self._hit_tasks()
             emit_diagnosed(
                 self.card,
                 self.flow_run.id,
-                task_runs=hit,
+                affected=Affected(
+                    {each.task_run_id: each.name for each in hit},
+                    [key for each in hit for key in each.assets],
+                ),
                 card_url=self._page.card_url,
             )
 

@@ -17,7 +17,7 @@ from prefect_dask_blackbox.block_names import BLOCK, check_block_name
 
 __all__ = ["RecordingOptions"]
 
-_SECRET = frozenset({"key", "secret", "token", "session", "password"})
+_SECRET = frozenset({"key", "secret", "token", "session", "password", "credentials"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import Overview, TaskCost, not_stored
 from dask_blackbox.finding import CurrentState
-from dask_blackbox.formatting import capital, plain
+from dask_blackbox.formatting import as_code, capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
@@ -67,6 +67,7 @@ class TaskLine:
         parameters: What it was called with, in short.
         why: Why, in a few words.
         earlier: What its attempts before the last one failed with.
+        assets: The addresses of the assets that it did not materialize, by their keys.
     """
 
     name: str
@@ -75,16 +76,19 @@ class TaskLine:
     parameters: str = ""
     why: str = ""
     earlier: tuple[str, ...] = ()
+    assets: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Clean what users named: a page obeys bidirectional and control characters.
 
         Before it is Markdown, and cut: half a secret is not found.
         """
-        for field in ("name", "parameters", "why"):
-            object.__setattr__(self, field, plain(outgoing(getattr(self, field))))
+        for name in ("name", "parameters", "why"):
+            object.__setattr__(self, name, plain(outgoing(getattr(self, name))))
         earlier = tuple(plain(outgoing(each)) for each in self.earlier)
         object.__setattr__(self, "earlier", earlier)
+        assets = {plain(outgoing(key)): url for key, url in self.assets.items()}
+        object.__setattr__(self, "assets", assets)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -436,7 +440,12 @@ def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:
     for task in tasks[:_MOST_LINES]:
         given = " ".join(task.parameters.split()).replace("`", "'")
         text = f"- {_linked(task)} {task.state}: {_why(task)}"
-        lines.append(f"{text} · `{given}`" if given else text)
+        text += f" · `{given}`" if given else ""
+        if task.assets:
+            noun = "asset" if len(task.assets) == 1 else "assets"
+            keys = [_linked_code(key, url) for key, url in task.assets.items()]
+            text += f" · {noun} not materialized: {', '.join(keys)}"
+        lines.append(text)
     if len(tasks) > _MOST_LINES:
         lines += ["", f"+{len(tasks) - _MOST_LINES} more"]
     return "\n".join(lines)
@@ -468,6 +477,11 @@ def _linked(task: TaskLine) -> str:
     if _ESCAPED_BRACKET.sub(r"\1", text) == name:
         return f"[{text}](<{task.url}>)"
     return f"{text} ([open](<{task.url}>))"
+
+
+def _linked_code(name: str, url: str) -> str:
+    code = as_code(name)
+    return f"[{code}](<{url}>)" if _OPENS.fullmatch(url) else code
 
 
 def _parameters(task: TaskLine) -> str:

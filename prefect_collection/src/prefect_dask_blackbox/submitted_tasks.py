@@ -45,6 +45,8 @@ _logger = logging.getLogger("dask_blackbox")
 
 _LONGEST_LINE, _LONGEST_NAME = 400, 60
 _MOST_ELSEWHERE = 20_000
+_MOST_ASSETS = 20
+"""Of one task."""
 _MOST_SECRETS = 200
 """Values of tasks' parameters that are masked: each is looked for in every text."""
 
@@ -123,6 +125,15 @@ class SubmittedTask:
         """The tasks that it was called with, as far as they are shown."""
         some = (value for _, value in self.given if isinstance(value, SomeTasks))
         return [each for value in some for each in value.shown]
+
+    @property
+    def assets(self) -> dict[str, str]:
+        """The addresses of the assets that it materializes, by their keys; empty: not known."""
+        materialized = getattr(self.task, "assets", None) or ()
+        return {
+            each.key: getattr(each.properties, "url", None) or ""
+            for each in materialized[:_MOST_ASSETS]
+        }
 
     @property
     def lost(self) -> bool:

@@ -98,7 +98,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         store: Where to record to: `s3://bucket/prefix` or a folder.  None: option `store` in
             section `[dask_blackbox]` of Airflow's configuration, otherwise
             `blackbox.store.url` in Dask's configuration.
-        store_conn_id: Airflow connection (type `aws`) with the store's credentials.
+        store_conn_id: Airflow connection with the store's credentials: of type `aws`,
+            `google_cloud_platform` or `wasb`.
         store_settings: Single settings of the store (`endpoint`, `region`, `profile`, …),
             which take precedence over the connection's.
         job: Name under which runs are compared; `<dag_id>.<task_id>` if not given.

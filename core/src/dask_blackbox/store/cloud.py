@@ -1,15 +1,15 @@
 """A store in a bucket of Google Cloud Storage or of Azure Blob Storage, by obstore.
 
-Credentials are each cloud's ordinary ones, which obstore finds in the environment, in files
-of the command-line tools and at the machine's metadata service.
+Credentials are those of the setting `blackbox.store.credentials`, else each cloud's ordinary
+ones, which obstore finds in the environment, in files of the command-line tools and at the
+machine's metadata service.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
@@ -38,6 +38,10 @@ from dask_blackbox.store.bounds import (
     longest,
     within,
 )
+from dask_blackbox.store.cloud_credentials import (
+    config_of_credentials,
+    config_of_environment,
+)
 from dask_blackbox.store.cloud_errors import translated
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.request import Request
@@ -46,13 +50,6 @@ from dask_blackbox.store.url import Bucket
 _T = TypeVar("_T")
 _PAGE = 1000
 _LARGEST = 512 * 2**20
-_CONNECTION_STRING = "AZURE_STORAGE_CONNECTION_STRING"
-_PARTS_OF_CONNECTION = {
-    "AccountName": "account_name",
-    "AccountKey": "account_key",
-    "SharedAccessSignature": "sas_key",
-    "BlobEndpoint": "endpoint",
-}
 
 
 class CloudStore:
@@ -62,12 +59,13 @@ class CloudStore:
 
     Args:
         place: A bucket of Google Cloud Storage or a container of Azure.
-        options: Of which endpoint, timeouts and attempts apply.
+        options: Of which endpoint, credentials, timeouts and attempts apply.
     """
 
     def __init__(self, place: Bucket, options: StoreOptions) -> None:
         self.url = place.url
         self._place, self._options = place, options
+        self._config = _config(place, options)
         self._making = threading.Lock()
 
     def put(self, name: str, blob: bytes, *, content_type: str | None = None) -> None:
@@ -202,13 +200,13 @@ class CloudStore:
             return make(
                 self._place.name,
                 prefix=self._place.prefix.rstrip("/") or None,
-                config=_config(self._place, options),  # type: ignore[arg-type]
+                config=self._config,  # type: ignore[arg-type]
                 client_options={
                     "connect_timeout": timedelta(seconds=options.connect_timeout),
                     "read_timeout": timedelta(seconds=options.read_timeout),
                     # Of a whole request, which is bounded by its size elsewhere.
                     "timeout": timedelta(seconds=longest(options, _LARGEST)),
-                    "allow_http": (options.endpoint or "").startswith("http://"),
+                    "allow_http": _endpoint(self._config).startswith("http://"),
                 },
                 retry_config={"max_retries": options.attempts - 1},
             )
@@ -221,23 +219,19 @@ def _just_before(prefix: str) -> str:
     return prefix[:-1] + chr(ord(prefix[-1]) - 1) + "~" if prefix else ""
 
 
+def _endpoint(config: Mapping[str, object]) -> str:
+    return str(config.get("base_url") or config.get("endpoint") or "")
+
+
 def _config(place: Bucket, options: StoreOptions) -> dict[str, object]:
     """Return what is known better than by the environment, by obstore's names."""
-    if place.scheme == "gs":
-        return {"base_url": options.endpoint} if options.endpoint else {}
-    config: dict[str, object] = _connection(os.environ.get(_CONNECTION_STRING, ""))
+    config: dict[str, object] = {}
+    if options.credentials:
+        config |= config_of_credentials(place.scheme, options.credentials)
+    elif place.scheme == "az":
+        config |= config_of_environment()
     if place.account:
         config["account_name"] = place.account
     if options.endpoint:
-        config["endpoint"] = options.endpoint
+        config["base_url" if place.scheme == "gs" else "endpoint"] = options.endpoint
     return config
-
-
-def _connection(text: str) -> dict[str, object]:
-    """Return what a connection string of Azure says, as obstore does not read them."""
-    pairs = (part.partition("=") for part in text.split(";"))
-    return {
-        _PARTS_OF_CONNECTION[name]: value
-        for name, _, value in pairs
-        if name in _PARTS_OF_CONNECTION and value
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 from dask_blackbox.calling_task import calling_task
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.patterns import bounded
+from dask_blackbox.store.cloud_credentials import config_of_credentials
 
 KEYS = (
     "url",
@@ -19,6 +21,7 @@ KEYS = (
     "key",
     "secret",
     "token",
+    "credentials",
     "sse",
     "sse-kms-key-id",
     "checksum",
@@ -30,10 +33,11 @@ KEYS = (
 )
 """The settings of a store, as they stand under `blackbox.store`."""
 
-CREDENTIALS = ("key", "secret", "token")
+CREDENTIALS = ("key", "secret", "token", "credentials")
 """Those of them that are never written to a disk."""
 
-_TEXTS = ("region", "profile", *CREDENTIALS, "sse", "sse-kms-key-id")
+_OF_S3 = ("region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id")
+
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
 _CHECKSUMS = ("when_supported", "when_required")
 _SSES = ("AES256", "aws:kms")
@@ -111,6 +115,7 @@ class StoreOptions:
     key: str | None
     secret: str | None = field(repr=False)
     token: str | None = field(repr=False)
+    credentials: str | None = field(repr=False)
     sse: str | None
     sse_kms_key_id: str | None
     checksum: str
@@ -128,12 +133,9 @@ class StoreOptions:
         Raises:
             ConfigurationError: naming the setting and what it could be.
         """
-        texts = {name: _text(name, settings[name]) for name in _TEXTS}
-        if scheme != "s3" and (others := [name for name in _TEXTS if texts[name]]):
-            raise ConfigurationError(
-                f"blackbox.store.{others[0]} is for buckets of S3; a {scheme}:// store uses "
-                "the credentials and keys of its own cloud, from the environment"
-            )
+        texts = {name: _text(name, settings[name]) for name in _OF_S3}
+        texts["credentials"] = _credentials(settings["credentials"])
+        _check_cloud(scheme, texts)
         if bool(texts["key"]) != bool(texts["secret"]):
             there, lacks = ("key", "secret") if texts["key"] else ("secret", "key")
             raise ConfigurationError(
@@ -153,6 +155,7 @@ class StoreOptions:
             key=texts["key"],
             secret=texts["secret"],
             token=texts["token"],
+            credentials=texts["credentials"],
             sse=texts["sse"],
             sse_kms_key_id=texts["sse-kms-key-id"],
             checksum=_word("checksum", settings["checksum"], _CHECKSUMS),
@@ -162,15 +165,37 @@ class StoreOptions:
         )
 
 
+def _check_cloud(scheme: str, texts: Mapping[str, str | None]) -> None:
+    """Refuse settings of another cloud, and credentials that are none of this one."""
+    if scheme == "s3":
+        if texts["credentials"]:
+            raise ConfigurationError(
+                "blackbox.store.credentials is for gs:// and az:// stores; for S3, set "
+                "blackbox.store.key and .secret, or a profile"
+            )
+        return
+    if others := [name for name in _OF_S3 if texts[name]]:
+        raise ConfigurationError(
+            f"blackbox.store.{others[0]} is for buckets of S3; a {scheme}:// store uses "
+            "blackbox.store.credentials, or the credentials of its own cloud from the "
+            "environment"
+        )
+    if texts["credentials"]:
+        config_of_credentials(scheme, texts["credentials"])
+
+
 def _text(name: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
-        shown = (
-            "not text"
-            if name in ("secret", "token")
-            else f"{value!r}, which is not text"
-        )
+        shown = "not text" if name in CREDENTIALS else f"{value!r}, which is not text"
         raise ConfigurationError(f"blackbox.store.{name} is {shown}; quote it")
     return value or None
+
+
+def _credentials(value: object) -> str | None:
+    # Dask reads JSON in a variable, and YAML in a file, as a mapping.
+    return _text(
+        "credentials", json.dumps(value) if isinstance(value, Mapping) else value
+    )
 
 
 def _word(name: str, value: object, words: tuple[str, ...]) -> str:
