@@ -65,6 +65,26 @@ class EarlierAttempt(msgspec.Struct, frozen=True, kw_only=True):
     same_failure: bool = False
 
 
+class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody wrote about a run.
+
+    Attributes:
+        run: Which, as `JOB/RUN/ATTEMPT`.
+        at: When it was written, epoch seconds.
+        by: Who wrote it.
+        text: What they wrote.
+        tags: Words that runs can be found by.
+        fingerprint: Beginning of the fingerprint of the run's failure, if it failed.
+    """
+
+    run: str
+    at: float
+    by: str
+    text: str = ""
+    tags: tuple[str, ...] = ()
+    fingerprint: str | None = None
+
+
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The earlier runs of a job, and what follows from them for this one.
 
@@ -84,6 +104,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         attempts: The attempts of this run before it, for a run that failed.
         compare: A command that shows everything in which the two differ.
         siblings: Of an instance of a mapped task that failed, how the others ended.
+        notes: What was written about this run, and about failures of the same kind,
+            the newest first.
     """
 
     runs: int = 0
@@ -101,6 +123,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: tuple[EarlierAttempt, ...] = ()
     compare: str | None = None
     siblings: str = ""
+    notes: tuple[Note, ...] = ()
 
 
 class PastRun(msgspec.Struct, frozen=True, kw_only=True):

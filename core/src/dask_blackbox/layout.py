@@ -11,6 +11,7 @@
     index/all/<newest first>~<job>~<run>~<attempt>~<state>
     index/jobs/<job>/<newest first>~<run>~<attempt>~<state>
     sketches/<job>/<newest first>~<run>~<attempt>~<state>~<d i p m v f>
+    notes/<job>/<newest first>~<run>~<attempt>~<f b t>.json
 
 The index holds empty markers, so that the newest runs are one cheap listing.  Sketches
 remain when the recording of a run is deleted; their names hold the most used facts about
@@ -115,6 +116,7 @@ class JobPatterns(NamedTuple):
         all_marks: Markers in the index of all runs.
         job_marks: Markers in the index of the job.
         sketches: Sketches.
+        notes: Notes on runs.
     """
 
     runs: str
@@ -124,6 +126,7 @@ class JobPatterns(NamedTuple):
     all_marks: str
     job_marks: str
     sketches: str
+    notes: str
 
     @classmethod
     def of(cls, job: str | None) -> JobPatterns:
@@ -139,6 +142,7 @@ class JobPatterns(NamedTuple):
             all_marks=f"index/all/{'?' * 14}~{name}~*",
             job_marks=f"index/jobs/{name}/*",
             sketches=f"sketches/{name}/*",
+            notes=f"notes/{name}/*",
         )
 
 
@@ -281,3 +285,67 @@ def read_sketch_name(name: str) -> SketchName | None:
         )
     except ValueError:
         return None
+
+
+class NoteName(NamedTuple):
+    """The facts that the name of a note holds.
+
+    Attributes:
+        name: Of the blob.
+        address: The recording that it is about.
+        fingerprint: Beginning of the fingerprint of its failure.
+        baseline: Whether it makes that run the baseline of its job.
+        tags: Its tags, in their safe forms.
+    """
+
+    name: str
+    address: RunAddress
+    fingerprint: str | None = None
+    baseline: bool = False
+    tags: tuple[str, ...] = ()
+
+
+def note_folder(job: str) -> str:
+    """Return where the notes on the runs of a job lie."""
+    return f"notes/{safe(job)}/"
+
+
+def note_name(
+    address: RunAddress,
+    at: float,
+    *,
+    fingerprint: str | None = None,
+    baseline: bool = False,
+    tags: tuple[str, ...] = (),
+) -> str:
+    """Return a name that no other note has; see `NoteName`.
+
+    Args:
+        at: When it is written, epoch seconds.
+    """
+    turned = f"{_END_OF_TIME_MS - round(at * 1000):014d}-{uuid.uuid4().hex[:8]}"
+    parts = [] if fingerprint is None else [f"f{safe(fingerprint[:8])}"]
+    parts += ["b"] if baseline else []
+    parts += [f"t{safe(each, longest=40)}" for each in tags]
+    job, run, attempt = address
+    return f"notes/{job}/{'~'.join([turned, run, str(attempt), *parts])}.json"
+
+
+def read_note_name(name: str) -> NoteName | None:
+    """Return the facts in a note's name, or None if it is not one."""
+    parts = name.removesuffix(".json").split("/")
+    if len(parts) != 3 or parts[0] != "notes":  # noqa: PLR2004
+        return None
+    try:
+        _, run, attempt, *labels = parts[2].split("~")
+        address = RunAddress(parts[1], run, int(attempt))
+    except ValueError:
+        return None
+    prints = [each[1:] for each in labels if each.startswith("f")]
+    return NoteName(
+        name=name,
+        address=address,
+        fingerprint=prints[0] if prints else None,
+        baseline="b" in labels,
+        tags=tuple(each[1:] for each in labels if each.startswith("t")),
+    )

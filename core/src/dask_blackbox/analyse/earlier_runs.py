@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TypeVar
 
 from dask_blackbox.formatting import counted, listed
-from dask_blackbox.job_history import EarlierAttempt, Recurrence
+from dask_blackbox.job_history import EarlierAttempt, Note, Recurrence
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.patterns import bounded
 from dask_blackbox.sketch import Sketch
@@ -35,6 +35,7 @@ class History:
         tries: The names of this run's earlier attempts, the first one first.
         attempts: The names of all attempts of the runs before it.
         siblings: The other instances of the same mapped task that have ended and were read.
+        notes: What was written about runs of the job, the newest first.
     """
 
     names: tuple[SketchName, ...] = ()
@@ -44,6 +45,7 @@ class History:
     tries: tuple[SketchName, ...] = ()
     attempts: tuple[SketchName, ...] = ()
     siblings: tuple[Sketch, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @cached_property
     def last_good(self) -> Sketch | None:
@@ -175,10 +177,29 @@ _DIGITS = 8  # that a name holds
 
 def alike(name: SketchName, fingerprint: str) -> bool:
     """Return whether the run of this name failed with this fingerprint."""
-    return (
-        name.fingerprint is not None
-        and not name.stopped
-        and name.fingerprint[:_DIGITS] == fingerprint[:_DIGITS]
+    return not name.stopped and is_alike(name.fingerprint, fingerprint)
+
+
+def is_alike(fingerprint: str | None, other: str | None) -> bool:
+    """Return whether two failures are of the same kind, by the beginnings of their fingerprints."""
+    if fingerprint is None or other is None:
+        return False
+    return fingerprint[:_DIGITS] == other[:_DIGITS]
+
+
+def notes_for(sketch: Sketch, notes: Sequence[Note]) -> tuple[Note, ...]:
+    """Return the notes on a run and on failures of the same kind.
+
+    Args:
+        notes: On runs of its job.
+    """
+    own = None if sketch.fingerprint is None else sketch.fingerprint.id
+    run = RunAddress.of_run(sketch)
+    mine = f"{run.job}/{run.run}/"
+    return tuple(
+        each
+        for each in notes
+        if each.run.startswith(mine) or is_alike(each.fingerprint, own)
     )
 
 

@@ -23,6 +23,7 @@ VERBS = {
     "ls": "List the newest runs.",
     "show": "Show the card of a run: why it failed, and what to do.",
     "why": "Explain why a run failed, with evidence and commands that show it.",
+    "note": "Write a note on a run, which cards of equal failures show.",
     "compare": "Show how two runs differ.",
     "history": "List the runs of a job with durations and failures.",
     "check": "Exit with 3 if a run was slower or larger than its limits.",

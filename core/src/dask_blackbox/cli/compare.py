@@ -13,12 +13,15 @@ from rich.text import Text
 
 from dask_blackbox.cli.options import (
     Verb,
+    opened_run,
     opened_store,
     print_rendered,
     runs_beginning,
     store_option,
 )
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.formatting import count, duration, moment, plain
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.report.text_card import printed, whole_change
 from dask_blackbox.report.wording import (
     STATE_SIGN,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
         Measured,
         PrefixPair,
     )
+    from dask_blackbox.store import Store
 
 
 _PIPED = 160
@@ -44,25 +48,56 @@ _PIPED = 160
     examples=[
         "compare nightly/run-6 nightly/run-7",
         "compare nightly/run-6 latest --json",
+        "compare latest",
     ],
 )
 @click.argument("before", metavar="RUN", shell_complete=runs_beginning)
-@click.argument("after", metavar="RUN", shell_complete=runs_beginning)
+@click.argument("after", metavar="[RUN]", required=False, shell_complete=runs_beginning)
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/history.md).")
-def compare(*, before: str, after: str, store_url: str | None, as_json: bool) -> None:
+def compare(
+    *, before: str, after: str | None, store_url: str | None, as_json: bool
+) -> None:
     """Show how the second RUN differs from the first.
+
+    One RUN alone is compared with the baseline of its job (`dask blackbox note
+    --baseline`), else with the last good run before it.
 
     Prints what changed, most relevant first; the numbers of both; and their tasks by
     prefix, largest change first. A run without a recording is compared by its sketch.
     """
     from dask_blackbox.reader.comparison import compare_runs
 
-    comparison = compare_runs(opened_store(store_url), before, after)
+    store = opened_store(store_url)
+    if after is None:
+        before, after = _with_usual(store, before)
+    comparison = compare_runs(store, before, after)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         return
     print_rendered(partial(comparison_text, comparison), piped=_PIPED)
+
+
+def _with_usual(store: Store, name: str) -> tuple[str, str]:
+    """Return the run to compare a run with, and that run, by their full names.
+
+    Raises:
+        ConfigurationError: if its job has no baseline and no good run before it.
+    """
+    from dask_blackbox.reader.notes import baseline_of
+
+    run = opened_run(store, name)
+    baseline = baseline_of(store, run.address.job)
+    if baseline is not None and baseline != run.address:
+        return baseline.name, run.address.name
+    good = run.history().last_good_for(run.manifest.run_id)
+    if good is None:
+        raise ConfigurationError(
+            f"{run.address.name} has no run to be compared with: no earlier run of its job "
+            "succeeded, and none is its baseline (`dask blackbox note RUN --baseline`); "
+            "name two runs"
+        )
+    return RunAddress.of_run(good).name, run.address.name
 
 
 _MOST_CHANGES = 30

@@ -75,12 +75,13 @@ def _recording(place: Bucket, job: str | None) -> list[dict[str, Any]]:
         audit = _allowed(place, "KeepAudit", [_DELETE], [_AUDIT])
         return [everything, audit | {"Effect": "Deny"}, _listing(place, ["*"])]
     of = JobPatterns.of(job)
+    kept = [of.runs, of.job_marks, of.sketches, of.notes]
     return [
-        _allowed(place, "Record", [_PUT, _GET], [of.runs, of.job_marks, of.sketches]),
+        _allowed(place, "Record", [_PUT, _GET], kept),
         _allowed(place, "Mark", [_PUT], [of.all_marks]),
         _allowed(place, "Replace", [_DELETE], [of.bundles, of.sketches]),
         _allowed(place, "Check", [_PUT, _GET, _DELETE], [_CHECKS]),
-        _listing(place, [of.runs, of.job_marks, of.sketches, _CHECKS]),
+        _listing(place, [*kept, _CHECKS]),
     ]
 
 
@@ -100,7 +101,7 @@ def _read_only(place: Bucket, job: str | None) -> list[dict[str, Any]]:
     if job is None:
         return [_allowed(place, "Read", [_GET], ["*"]), _listing(place, ["*"])]
     of = JobPatterns.of(job)
-    read = [of.runs, of.job_marks, of.sketches]
+    read = [of.runs, of.job_marks, of.sketches, of.notes]
     return [_allowed(place, "Read", [_GET], read), _listing(place, [*read, _CHECKS])]
 
 

@@ -31,6 +31,7 @@ from dask_blackbox.report.wording import (
     current_rows,
     good_run_text,
     habits_text,
+    note_texts,
     recurrence_text,
     retry_text,
 )
@@ -108,6 +109,7 @@ def why_text(
     if card.verdict is None:
         for found in card.findings:
             _finding(console, found, run)
+    _notes(console, card)
     _changed(console, card)
     if others:
         console.print()
@@ -173,6 +175,14 @@ def _facts(console: Console, evidence: Sequence[Evidence], run: str) -> None:
         # One line however long: a broken command is no command.
         line = Text(f"   $ {how_to_see(fact, run)}", style="green")
         console.print(line, soft_wrap=True)
+
+
+def _notes(console: Console, card: RunCard) -> None:
+    if notes := note_texts(card):
+        console.print()
+        console.print(Text("Notes", style="bold"))
+        for each in notes:
+            _indented(console, Text(each))
 
 
 def _changed(console: Console, card: RunCard) -> None:

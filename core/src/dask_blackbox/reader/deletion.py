@@ -1,4 +1,4 @@
-"""Deleting recordings: everything that a store holds of a run, sketches and markers too."""
+"""Deleting recordings: everything that a store holds of a run, with its sketches, notes and markers."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dask_blackbox.layout import (
     audit_name,
     index_names,
     read_index_name,
+    read_note_name,
     read_sketch_name,
     safe,
 )
@@ -56,6 +57,7 @@ class _Known(NamedTuple):
     states: tuple[str, ...]
     markers: tuple[str, ...]
     sketches: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def run_erasures(store: Store, addresses: Iterable[RunAddress]) -> list[Erasure]:
@@ -227,6 +229,11 @@ def _known(store: Store, job: str) -> dict[RunAddress, _Known]:
         if sketch is not None:
             starts.setdefault(sketch.address, sketch.started_ms / 1000)
             sketches[sketch.address].append(name)
+    notes: dict[RunAddress, list[str]] = defaultdict(list)
+    for name in store.names(f"notes/{job}/"):
+        note = read_note_name(name)
+        if note is not None:
+            notes[note.address].append(name)
     newest = sorted(starts, key=lambda each: starts[each], reverse=True)
     return {
         each: _Known(
@@ -234,6 +241,7 @@ def _known(store: Store, job: str) -> dict[RunAddress, _Known]:
             tuple(states[each]),
             tuple(markers[each]),
             tuple(sketches[each]),
+            tuple(notes[each]),
         )
         for each in newest
     }
@@ -270,7 +278,11 @@ def _erasure(
         address=address,
         started=known.started or _started(store, address),
         state=state if inside or known.markers else "gone",
-        blobs=(*(known.sketches if sketches else ()), *inside, *known.markers),
+        blobs=(
+            *(known.sketches + known.notes if sketches else ()),
+            *inside,
+            *known.markers,
+        ),
         alive=alive,
     )
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.earlier_runs import (
@@ -26,6 +27,7 @@ from dask_blackbox.analyse.earlier_runs import (
 from dask_blackbox.analyse.sketching import facts_of_sketch, sketch_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, RecordingError, StoreError
+from dask_blackbox.job_history import Note
 from dask_blackbox.layout import (
     RunAddress,
     SketchName,
@@ -34,6 +36,7 @@ from dask_blackbox.layout import (
     sketch_name,
 )
 from dask_blackbox.manifest import Manifest
+from dask_blackbox.reader.notes import named_notes, read_note
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Sketch, packed, read_sketch
 from dask_blackbox.store import Store
@@ -42,6 +45,7 @@ logger = logging.getLogger("dask_blackbox")
 
 _MOST_NAMES = 10_000
 _MOST_READ = 100
+_MOST_NOTES = 20
 _AT_ONCE = 16
 _TIMEOUT = 3.0  # seconds for everything
 _FOR_NAMES = 0.4  # a share of that, at most, until the newest names are known
@@ -95,6 +99,7 @@ def earlier_runs(
     wanted = _wanted(names, most, backfill=backfill)
     _read(store, wanted, begun + timeout, found)
     listing.stop()
+    notes = _notes(store, manifest.job, begun + timeout)
     sketches, unreadable = [], 0
     for each in wanted:
         read = found.get(each.name)
@@ -113,7 +118,26 @@ def earlier_runs(
         tries=tuple(listing.tries(own)),
         attempts=tuple(listing.attempts(own)),
         siblings=tuple(_siblings(store, own, manifest.job, begun + timeout)),
+        notes=notes,
     )
+
+
+def _notes(store: Store, job: str, deadline: float) -> tuple[Note, ...]:
+    """Return the newest notes on runs of a job, those that could be read until a moment."""
+    found: list[Note] = []
+
+    def read() -> None:
+        try:
+            for named in islice(named_notes(store, job), _MOST_NOTES):
+                if time.monotonic() > deadline:
+                    return
+                if (note := read_note(store, named)) is not None:
+                    found.append(note)
+        except BlackboxError as error:
+            logger.info("no notes: %s", error)
+
+    _run_within([read], deadline - time.monotonic())
+    return tuple(found)
 
 
 def _siblings(

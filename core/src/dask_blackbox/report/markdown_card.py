@@ -29,6 +29,7 @@ from dask_blackbox.report.wording import (
     good_run_text,
     habits_text,
     missing_data,
+    note_texts,
     ordered_links,
     pieces,
     rarity_text,
@@ -106,7 +107,7 @@ def markdown_parts(card: CardData) -> MarkdownParts:
             f" · attempt {card.attempt}"
         ),
         unrecorded="" if recorded else _quoted(missing),
-        verdict=_current_state(card)
+        verdict=_joined(_unexplained(card))
         if verdict is None
         else _joined(_verdict(card, verdict)),
         changes=_joined(_changes(card)),
@@ -139,8 +140,18 @@ def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
         ("Seen", recurrence_text(card)),
     ]
     lines = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
+    lines += _notes(card)
     lines.append(f"- **Rule** {_code(verdict.rule)}")
     yield "\n".join(lines)
+
+
+def _notes(card: CardData) -> list[str]:
+    return [f"- **Note** {escaped(each)}" for each in note_texts(card)]
+
+
+def _unexplained(card: CardData) -> Iterator[str]:
+    yield _current_state(card)
+    yield "\n".join(_notes(card))
 
 
 _CURRENT = {

@@ -12,6 +12,7 @@ from dask_blackbox.formatting import command, plain, short
 from dask_blackbox.report.wording import (
     blame_text,
     change_text,
+    note_texts,
     recurrence_text,
     retry_text,
 )
@@ -47,6 +48,8 @@ def card_facts(card: CardData) -> Iterator[tuple[str, str]]:
         yield "What changed", plain("; ".join(texts))
     if seen := recurrence_text(card):
         yield "Seen", plain(seen)
+    for each in note_texts(card):
+        yield "Note", each
 
 
 def notice_of(card: CardData, news: str, *, run: str, page: str | None) -> Notice:

@@ -32,6 +32,7 @@ from dask_blackbox.report.wording import (
     good_run_text,
     habits_text,
     missing_data,
+    note_texts,
     ordered_links,
     rarity_text,
     recurrence_text,
@@ -141,6 +142,7 @@ def _past(card: CardData) -> Iterator[tuple[str, Text]]:
     seen = recurrence_text(card)
     if seen:
         yield "seen", Text(seen)
+    yield from _listed("note", [Text(each) for each in note_texts(card)])
     past = card.past
     changes = [_change(change) for change in card.changes]
     changes = _first(changes, _MOST_CHANGES)

@@ -28,7 +28,13 @@ from dask_blackbox.formatting import (
     moment,
     plain,
 )
-from dask_blackbox.job_history import EarlierRun, LastingChange, Past, Recurrence
+from dask_blackbox.job_history import (
+    EarlierRun,
+    LastingChange,
+    Note,
+    Past,
+    Recurrence,
+)
 from dask_blackbox.patterns import bounded
 
 CONFIDENCE = {
@@ -415,6 +421,27 @@ def recurrence_text(card: CardData) -> str:
         text = "the first failure of its kind in this job" if past.runs else ""
     known = (past.siblings, "" if past.recurrence is None else _tries(past), text)
     return "; ".join(filter(None, known))
+
+
+def note_texts(card: CardData, *, most: int | None = 3) -> list[str]:
+    """Return what was written about the run and about failures of the same kind.
+
+    Args:
+        most: How many are written out, the newest first; None: all.
+    """
+    if card.past is None:
+        return []
+    shown = [_note_text(each) for each in card.past.notes[:most]]
+    if more := len(card.past.notes) - len(shown):
+        shown.append(f"and {counted(more, 'older note')} (`dask blackbox note RUN`)")
+    return shown
+
+
+def _note_text(note: Note) -> str:
+    tags = " ".join(f"#{plain(each)}" for each in note.tags)
+    said = " ".join([*plain(note.text).split(), *([tags] if tags else [])])
+    where = "/".join(plain(note.run).split("/")[1:])
+    return f"{plain(note.by)} on {day(note.at)}, about {where}: {said}"
 
 
 def _tries(past: Past) -> str:

@@ -13,11 +13,13 @@ from threading import BoundedSemaphore, Lock
 import msgspec
 
 from dask_blackbox.card import RunCard
-from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError
+from dask_blackbox.errors import BlobNotFoundError, MalformedRecordingError, StoreError
+from dask_blackbox.job_history import Past
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import Run
 from dask_blackbox.reader.damaged_documents import read_card
 from dask_blackbox.reader.documents import GONE, WRONG
+from dask_blackbox.reader.notes import notes_about
 from dask_blackbox.reader.recording_tables import checksum_fits
 from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.store import Store
@@ -87,10 +89,29 @@ REPORTS = ("report.html", "performance_report.html")
 
 
 def card_of_run(run: Run) -> RunCard:
-    """Return the card that the host was shown, its links renewed.
+    """Return the card that the host was shown, its links renewed and its notes as of now.
 
     Of a run without an end, it is made from what was recorded.
     """
+    return with_notes(_card_of_run(run), run.store, run.address)
+
+
+def with_notes(card: RunCard, store: Store, address: RunAddress) -> RunCard:
+    """Return a card with the notes that the store has by now, as far as it can be read."""
+    past = card.past or Past()
+    seen = None if past.recurrence is None else past.recurrence.fingerprint
+    try:
+        notes = notes_about(store, address, seen)
+    except StoreError:
+        return card
+    if notes == past.notes:
+        return card
+    return msgspec.structs.replace(
+        card, past=msgspec.structs.replace(past, notes=notes)
+    )
+
+
+def _card_of_run(run: Run) -> RunCard:
     # Without a whole `complete.json` it is unknown whether a card is the one of this end.
     if run.ending is not None and run.ending_is_stored:
         noted = run.ending.blobs.get("card.json")

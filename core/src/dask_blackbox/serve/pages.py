@@ -26,7 +26,7 @@ from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.report import wording
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
-from dask_blackbox.serve.cards import Cards
+from dask_blackbox.serve.cards import Cards, with_notes
 from dask_blackbox.serve.run_list import CHOICES, page_of_runs, runs_found, states_of
 from dask_blackbox.serve.templating import (
     RUN_PATH,
@@ -159,7 +159,7 @@ class Pages:
 
     def card(self, request: Request, address: Address) -> HTMLResponse:
         """Show the card of a run."""
-        card = self._cards.card(address)
+        card = with_notes(self._cards.card(address), self._store, address)
         return self._answer(
             request,
             "run.html",

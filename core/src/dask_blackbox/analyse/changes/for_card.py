@@ -13,6 +13,7 @@ from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked, VerdictContext
 from dask_blackbox.analyse.earlier_runs import (
     History,
+    notes_for,
     seen_before,
     siblings_text,
     tries_of,
@@ -75,6 +76,7 @@ def _command(good: Sketch, sketch: Sketch, url: str | None) -> str:
 
 _MOST = 100
 _MOST_HABITS = 10
+_MOST_NOTES = 5
 _LONGEST = 200
 _MOST_EXPLAINED = 30
 
@@ -110,6 +112,7 @@ def changes_on_card(
         stopped=sum(name.stopped for name in history.names),
         recurrence=seen_before(sketch, history.names),
         attempts=tries_of(sketch, history.tries),
+        notes=notes_for(sketch, history.notes)[:_MOST_NOTES],
         siblings="" if sketch.good else siblings_text(sketch, history.siblings),
     )
     if good is None:
