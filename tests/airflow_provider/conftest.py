@@ -32,7 +32,10 @@ os.environ.update(
     AIRFLOW__CORE__AUTH_MANAGER="per_dag_auth.PerDagAuthManager",
     AIRFLOW__CORE__DAGS_FOLDER=str(_HOME / "dags"),
     AIRFLOW__CORE__LOAD_EXAMPLES="False",
-    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME}/airflow.db",
+    # Of an empty database; PostgreSQL's needs psycopg2-binary and asyncpg.
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=os.environ.get(
+        "DASK_BLACKBOX_TEST_DATABASE", f"sqlite:///{_HOME}/airflow.db"
+    ),
 )
 
 _HEADER = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -17,6 +18,9 @@ from dask_blackbox.errors import ConfigurationError
     examples=[
         "metrics",
         "metrics --store s3://dask-runs/etl --output dask.prom",
+        "metrics --push http://pushgateway:9091",
+        "metrics --alert-rules > dask-alerts.yaml",
+        "metrics --grafana-dashboard > dask.json",
     ],
 )
 @store_option
@@ -25,16 +29,47 @@ from dask_blackbox.errors import ConfigurationError
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to replace, in the folder of node_exporter's textfile collector.",
 )
-def metrics(*, store_url: str | None, output: Path | None) -> None:
+@click.option(
+    "--push",
+    "gateway",
+    metavar="URL",
+    help="Replace what the Prometheus Pushgateway at URL has of the group dask_blackbox.",
+)
+@click.option(
+    "--alert-rules",
+    "shipped",
+    flag_value="alerts.yaml",
+    help="Print alert rules for Prometheus.",
+)
+@click.option(
+    "--grafana-dashboard",
+    "shipped",
+    flag_value="grafana.json",
+    help="Print a dashboard for Grafana.",
+)
+def metrics(
+    *,
+    store_url: str | None,
+    output: Path | None,
+    gateway: str | None,
+    shipped: str | None,
+) -> None:
     """Print the last run of each job as OpenMetrics: state, verdict, duration, memory.
 
     The viewer has the same at /metrics.
     """
-    from dask_blackbox.reader.open_metrics import open_metrics
+    if shipped is not None:
+        file = files("dask_blackbox.reader") / "monitoring" / shipped
+        click.echo(file.read_text("utf-8"), nl=False)
+        return
+    from dask_blackbox.reader.open_metrics import open_metrics, push
 
     text = open_metrics(opened_store(store_url))
+    if gateway is not None:
+        push(text, gateway)
     if output is None:
-        click.echo(text, nl=False)
+        if gateway is None:
+            click.echo(text, nl=False)
         return
     try:
         # A collector never reads half of it.

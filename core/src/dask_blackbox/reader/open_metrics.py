@@ -5,10 +5,13 @@ What is reported comes from names of blobs, and from one sketch for each job.
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import SketchName
 from dask_blackbox.patterns import bounded
 from dask_blackbox.price import Price, cost_of, price_setting
@@ -22,6 +25,7 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _MOST_JOBS = 500
 _MOST_LOOKED_AT = 200
 _FOR_SKETCHES = 5.0
+_FOR_A_PUSH = 10.0
 _PREFIX = "dask_blackbox_"
 _LABEL = bounded(r'[\\"\n]')
 _ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
@@ -74,6 +78,35 @@ def open_metrics(store: Store) -> str:
         f"{_PREFIX}jobs_left_out {int(len(names) > _MOST_JOBS)}",
     ]
     return "\n".join([*lines, "# EOF", ""])
+
+
+def push(text: str, gateway: str) -> None:
+    """Replace the group of metrics `dask_blackbox` in a Pushgateway of Prometheus.
+
+    Args:
+        text: As of `open_metrics`.
+        gateway: Its URL, as `http://pushgateway:9091`.
+
+    Raises:
+        ConfigurationError: if it is no URL, or the gateway does not take the metrics.
+    """
+    if urlsplit(gateway).scheme not in {"http", "https"}:
+        raise ConfigurationError(
+            f"{gateway!r} is no Pushgateway; give a URL like http://pushgateway:9091"
+        )
+    request = urllib.request.Request(  # noqa: S310 - the scheme is known
+        f"{gateway.rstrip('/')}/metrics/job/dask_blackbox",
+        data=text.encode(),
+        headers={"Content-Type": "text/plain; version=0.0.4"},
+        method="PUT",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_FOR_A_PUSH):  # noqa: S310
+            pass
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"the Pushgateway at {gateway} does not take the metrics: {error}"
+        ) from error
 
 
 def _job(store: Store, name: str) -> Iterator[_Job]:
