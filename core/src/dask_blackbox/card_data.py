@@ -101,6 +101,28 @@ class TaskCost(msgspec.Struct, frozen=True, kw_only=True):
     executions: int = 1
 
 
+class TraceSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a run as tracing tools show it.
+
+    Attributes:
+        name: What it is.
+        start: When it began, epoch seconds.
+        stop: When it ended, epoch seconds.
+        parent: Which span of the list it is a part of; None: it is the run.
+        attributes: What is known of it.
+        error: Why it failed, in a line; empty: it did not.
+        exception: Class, message and traceback of what a task raised, if it did.
+    """
+
+    name: str
+    start: float
+    stop: float
+    parent: int | None = None
+    attributes: dict[str, str | int | float] = {}
+    error: str = ""
+    exception: tuple[str, str, str] | None = None
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The extremes of a run, and its picture.
 

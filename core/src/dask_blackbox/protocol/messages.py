@@ -14,7 +14,7 @@ from typing import Self
 
 import msgspec
 
-from dask_blackbox.card_data import Overview
+from dask_blackbox.card_data import Overview, TraceSpan
 from dask_blackbox.events import Stall
 from dask_blackbox.manifest import DriverException, Ending, Manifest, Stopped
 
@@ -59,6 +59,18 @@ class Notify(msgspec.Struct, kw_only=True, frozen=True):
     secret: str | None = None
 
 
+class Otlp(msgspec.Struct, kw_only=True, frozen=True):
+    """Where a run's trace, metrics and card are sent at its end, by OpenTelemetry's protocol.
+
+    Attributes:
+        endpoint: URL of a collector; None: that of OpenTelemetry's own variables.
+        traceparent: The caller's span, as W3C writes it; empty: there is none.
+    """
+
+    endpoint: str | None = None
+    traceparent: str = ""
+
+
 class Config(msgspec.Struct, kw_only=True, frozen=True):
     """The first line of standard input: what to record, and where to.
 
@@ -92,6 +104,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         limits: What the process that finalises may use.
         ask_managers: Whether cluster managers are asked what became of workers.
         notify: Who receives the notice that the run has ended.
+        otlp: Where its trace is sent; None: nowhere.
     """
 
     manifest: Manifest
@@ -120,6 +133,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     limits: Limits = Limits()
     ask_managers: bool = True
     notify: Notify = Notify()
+    otlp: Otlp | None = None
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):
@@ -330,6 +344,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         address: With `reached` and `relay`: of the scheduler.
         overview: What the host's page shows beside the card, with `final`, where wanted.
         news: What is new about the job with this run, with `final`: a word of `Notify.when`.
+        trace: The spans of the run, with `final`, where they are sent.
     """
 
     what: str
@@ -344,6 +359,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     address: str = ""
     overview: Overview | None = None
     news: str = ""
+    trace: tuple[TraceSpan, ...] = ()
 
 
 Answer = Callable[[Reply], None]

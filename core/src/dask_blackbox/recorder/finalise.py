@@ -19,7 +19,7 @@ from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
 from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.card_data import Overview, RunState
+from dask_blackbox.card_data import Overview, RunState, TraceSpan
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import command, counted, short
@@ -39,6 +39,7 @@ from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_folder import forget, note_beginning, write_last
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
+from dask_blackbox.report.trace_spans import trace_spans
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Allowance, Batch, read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -61,6 +62,7 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
     # They import Dask, which a recorder at the end of its own run can do without.
     from dask_blackbox.analyse.rule_settings import asking_or_default
     from dask_blackbox.protocol.notify_settings import notify_set
+    from dask_blackbox.protocol.otlp_settings import otlp_set
     from dask_blackbox.settings import setting, setting_bytes, setting_seconds
 
     asked = asking_or_default()
@@ -78,6 +80,7 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
         muted=asked.muted,
         thresholds=dict(asked.thresholds),
         notify=notify_set(),
+        otlp=otlp_set(),
         **more,
     )
 
@@ -138,7 +141,8 @@ def finalise(
     overview = None if undiagnosed else _overview(config, run, card)
     raw = msgspec.Raw(msgspec.json.encode(card))
     news = news_of(card, history) if config.notify.urls else ""
-    send(Reply(what="final", card=raw, overview=overview, news=news))
+    trace = _trace(config, run, card)
+    send(Reply(what="final", card=raw, overview=overview, news=news, trace=trace))
 
 
 def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
@@ -146,6 +150,14 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
     if config.overview:
         with guard("the overview of the run"):
             found = report.overview_of(run, card)
+    return found
+
+
+def _trace(config: Config, run: RunTables, card: RunCard) -> tuple[TraceSpan, ...]:
+    found: tuple[TraceSpan, ...] = ()
+    if config.otlp is not None:
+        with guard("the trace of the run"):
+            found = trace_spans(run, card)
     return found
 
 

@@ -972,6 +972,7 @@ class Recorder:
         if self._orphaned or self._wrapper_lost:
             await self._finalise_for_host()
         await self._send_notices()
+        await self._send_trace()
 
     async def _send_notices(self) -> None:
         """Report the end of the run to the addresses of the settings."""
@@ -983,6 +984,17 @@ class Recorder:
         card = RunCard.from_json(bytes(reported.card))
         with guard("notices about the end of the run"):
             await asyncio.to_thread(send_notices, self._config, card, reported.news)
+
+    async def _send_trace(self) -> None:
+        """Send the run to the collector of the settings."""
+        reported, to = self._reported, self._config.otlp
+        if reported is None or to is None or not reported.trace:
+            return
+        from dask_blackbox.recorder.otlp import send_trace
+
+        card = RunCard.from_json(bytes(reported.card))
+        with guard("the trace of the run"):
+            await asyncio.to_thread(send_trace, to, card, reported.trace)
 
     @contextlib.contextmanager
     def _limited(self, limits: Limits) -> Iterator[None]:

@@ -27,6 +27,7 @@ from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
 from dask_blackbox.recorder.notices import send_notices
 from dask_blackbox.recorder.opening import opening_of
+from dask_blackbox.recorder.otlp import send_trace
 from dask_blackbox.recorder.process_limits import (
     EXPECTED,
     MOST_ATTEMPTS,
@@ -150,5 +151,7 @@ def finish_lost_run(
             run.manifest, card, tasks, config.host_environment, messages[-1].overview
         )
         send_notices(config, card, messages[-1].news)
+        if config.otlp is not None and messages[-1].trace:
+            send_trace(config.otlp, card, messages[-1].trace)
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True
