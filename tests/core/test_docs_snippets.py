@@ -14,6 +14,8 @@ import pytest
 import yaml
 from dask_blackbox.settings import misspelt_settings
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BIN = Path(sys.executable).parent

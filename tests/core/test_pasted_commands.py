@@ -30,6 +30,8 @@ from dask_blackbox.testing import (
 from distributed import LocalCluster
 from stored_runs import Shelf
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _FENCED = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -18,6 +18,8 @@ from dask_blackbox.settings import setting_seconds
 from dask_blackbox.store import open_store
 from dask_blackbox.testing import embedded_s3, recorded
 
+pytestmark = pytest.mark.processes
+
 URL = "s3://links/runs"
 DAY = 24 * 3600
 

@@ -23,6 +23,8 @@ from dask_blackbox.errors import (
 from dask_blackbox.store import Store, open_store
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 
+pytestmark = pytest.mark.processes
+
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
