@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.job_history import Note
 from dask_blackbox.layout import RunAddress, note_name, read_note_name
 from dask_blackbox.reader.earlier_runs import write_sketch
 from dask_blackbox.reader.notes import baseline_of, notes_about, write_note
@@ -172,6 +173,10 @@ def test_what_is_no_note_hides_none(failing: Shelf) -> None:
         note_name(address, time.time() + 10, fingerprint="f"), b"nonsense"
     )
     failing.store.put("notes/nightly/what~is~this", b"")
+    long = Note(run="r", at=1.0, by="eve", text="x" * 60_000)
+    for blob in (msgspec.json.encode(long), b" " * 2**20):
+        name = note_name(address, time.time() + 5, fingerprint="f")
+        failing.store.put(name, blob)
     write_note(failing.store, address, KNOWN, by="ann")
 
     card = card_of_run(Run.at(failing.store, address))

@@ -132,12 +132,17 @@ def notes_about(
 
 
 def read_note(store: Store, named: NoteName) -> Note | None:
-    """Return a note; None if it cannot be read."""
+    """Return a note; None if it cannot be read, or is larger than one can be."""
     try:
-        return msgspec.json.decode(store.get(named.name), type=Note)
+        note = msgspec.json.decode(store.get(named.name), type=Note)
     except (BlackboxError, msgspec.DecodeError, UnicodeDecodeError) as error:
         logger.info("%s: %s", named.name, error)
         return None
+    parts = [note.text, note.by, note.run, *note.tags]
+    if len(note.tags) > _MOST_TAGS or any(len(each) > _LONGEST for each in parts):
+        logger.info("%s: it is larger than a note can be", named.name)
+        return None
+    return note
 
 
 def baseline_of(store: Store, job: str) -> RunAddress | None:

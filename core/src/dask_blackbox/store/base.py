@@ -141,6 +141,7 @@ _MOST_BYTES = {
 """A run of a million tasks has tables of 20 MB, segments of 8 MiB, a page of 11 MB."""
 
 _MOST_OF_SKETCH = _MIB
+_MOST_OF_NOTE = 2**16
 _MOST_OF_ANY = 2048 * _MIB  # failed tasks with their inputs: their limit is a setting
 
 
@@ -148,6 +149,8 @@ def most_bytes(name: str) -> int:
     """Return how large a blob of this name can be; a larger one is not read."""
     if name.startswith("sketches/"):
         return _MOST_OF_SKETCH
+    if name.startswith("notes/"):
+        return _MOST_OF_NOTE
     return _MOST_BYTES.get(name.rpartition(".")[2], _MOST_OF_ANY)
 
 
