@@ -76,7 +76,7 @@ def _send(to: Otlp, card: RunCard, spans: Sequence[TraceSpan]) -> list[str]:
     made = _spans(to, spans, resource)
     exporter = OTLPSpanExporter(endpoint=_at(to, "traces"), timeout=_TIMEOUT)
     sent = exporter.export(made) is SpanExportResult.SUCCESS
-    exporter.shutdown()
+    exporter.shutdown()  # type: ignore[no-untyped-call]
     problems = [] if sent else ["the collector did not accept the spans"]
     problems += _send_numbers(to, card, resource)
     if made:
@@ -181,7 +181,7 @@ def _send_card(
     )
     from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-    kept = InMemoryLogRecordExporter()
+    kept = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
     provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_log_record_processor(SimpleLogRecordProcessor(kept))
     good = card.state == "succeeded"
@@ -201,5 +201,5 @@ def _send_card(
     provider.shutdown()
     exporter = OTLPLogExporter(endpoint=_at(to, "logs"), timeout=_TIMEOUT)
     sent = exporter.export(kept.get_finished_logs()) is LogRecordExportResult.SUCCESS
-    exporter.shutdown()
+    exporter.shutdown()  # type: ignore[no-untyped-call]
     return [] if sent else ["the collector did not accept the card"]
