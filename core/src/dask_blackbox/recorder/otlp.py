@@ -117,9 +117,9 @@ def _spans(
         )
         if each.exception is not None:
             kind, message, traceback = each.exception
-            told = {"exception.type": kind, "exception.message": message}
-            told |= {"exception.stacktrace": traceback} if traceback else {}
-            span.add_event("exception", told, int(each.stop * _NANOSECONDS))
+            details = {"exception.type": kind, "exception.message": message}
+            details |= {"exception.stacktrace": traceback} if traceback else {}
+            span.add_event("exception", details, int(each.stop * _NANOSECONDS))
         if each.error:
             span.set_status(Status(StatusCode.ERROR, each.error))
         contexts.append(set_span_in_context(span))
