@@ -153,6 +153,8 @@ def test_a_task_that_takes_as_long_as_others_did_waits_for_nothing() -> None:
         "Running for 3 m 00 s: 3 of 4 tasks done; "
         "'load' has been running for 1 m 30 s at nightly.py:5"
     )
+    assert found.usual_until is not None
+    assert found.usual_until > EPOCH + 180
 
 
 def test_a_minute_is_waited_before_a_task_is_said_to_wait() -> None:
@@ -173,7 +175,7 @@ def test_a_task_that_computes_is_not_said_to_wait_where_nothing_is_usual() -> No
         at=100.0,
     )
 
-    assert (found.waits, found.remedy) == (False, "")
+    assert (found.waits, found.usual_until, found.remedy) == (False, None, "")
     assert found.ends == "It ends when nightly.py:9 (`total += value`) is done."
 
 

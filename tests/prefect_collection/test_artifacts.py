@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -28,7 +29,7 @@ from prefect_dask_blackbox.live_artifacts import (
     Live,
     Waiting,
     until_next,
-    without_short_stall,
+    without_usual_stall,
 )
 from prefect_dask_blackbox.lost_tasks import LostTasks
 from prefect_dask_blackbox.page import (
@@ -204,9 +205,14 @@ def test_running_tasks_are_no_stall_until_they_take_long() -> None:
     )  # fmt: skip
     waiting = replace(progress, stall=Stall(lasted=60.0, workers=0))
 
-    assert without_short_stall(progress, 300.0).stall is None
-    assert without_short_stall(progress, 60.0).stall == progress.stall
-    assert without_short_stall(waiting, 300.0).stall == waiting.stall
+    assert without_usual_stall(progress, 300.0, None).stall is None
+    assert without_usual_stall(progress, 60.0, None).stall == progress.stall
+    assert without_usual_stall(waiting, 300.0, None).stall == waiting.stall
+    # Earlier runs say for how long it usually runs.
+    for until, stall in ((60.0, None), (-1.0, progress.stall)):
+        usual = CurrentState(text="load runs", usual_until=time.time() + until)
+        assert without_usual_stall(progress, 60.0, usual).stall == stall
+        assert without_usual_stall(waiting, 60.0, usual).stall == waiting.stall
 
 
 def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:

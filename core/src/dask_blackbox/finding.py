@@ -134,6 +134,8 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         since: Since when it waits or no task has finished, epoch seconds.
         cause: Why, naming the concrete task, line, worker and numbers.
         usual: What is usual for this job, as far as its runs show.
+        usual_until: Until when the task that runs takes no longer than is usual for its
+            kind, epoch seconds; None: it does, or that is not known.
         ends: What would end the wait.
         remedy: What to do, if it waits.
         rule: The rule that explains the wait; empty if none does.
@@ -145,6 +147,7 @@ class CurrentState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     since: float | None = None
     cause: str = ""
     usual: str = ""
+    usual_until: float | None = None
     ends: str = ""
     remedy: str = ""
     rule: str = ""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from prefect_dask_blackbox.lost_tasks import LostTasks
     from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
-__all__ = ["Live", "Waiting", "ended_by_task", "until_next", "without_short_stall"]
+__all__ = ["Live", "Waiting", "ended_by_task", "until_next", "without_usual_stall"]
 
 _INTERVAL = 5.0
 """Seconds between two checks; a stall, or its end, is shown at once."""
@@ -207,9 +207,9 @@ class Live(threading.Thread):
         if progress is None:
             return
         progress = self._with_stall_until_now(progress)
-        progress = without_short_stall(progress, self._long_task)
-        self._note_stall(progress)
         state = self._waiting.state(progress)
+        progress = without_usual_stall(progress, self._long_task, state)
+        self._note_stall(progress)
         now = time.monotonic()
         stalled = (progress.stall is not None, state is not None and state.text)
         if now < self._due and stalled == self._shown_stall:
@@ -313,12 +313,24 @@ class Live(threading.Thread):
         self.lines_sent += len(lines)
 
 
-def without_short_stall(progress: Progress, long_task: float) -> Progress:
-    """Return progress without a stall of running tasks that has not lasted so many seconds."""
+def without_usual_stall(
+    progress: Progress, long_task: float, state: CurrentState | None
+) -> Progress:
+    """Return progress without a stall of running tasks that is none as far as is known.
+
+    Args:
+        long_task: Seconds that it has to last.
+        state: What the recording shows; earlier runs may say that the task is usually as long.
+    """
     import msgspec
 
     stall = progress.stall
-    if stall is None or stall_kind(stall) != "running" or stall.lasted >= long_task:
+    if stall is None or stall_kind(stall) != "running":
+        return progress
+    usual_until = None if state is None else state.usual_until
+    if stall.lasted >= long_task and (
+        usual_until is None or time.time() >= usual_until
+    ):
         return progress
     return msgspec.structs.replace(progress, stall=None)
 

@@ -297,6 +297,9 @@ def _running_task(
             "need that long."
         ),
         usual=usual.text,
+        usual_until=last_sign_of_life(case.run) + usual.patience - lasted
+        if usual.longest is not None and not late
+        else None,
         ends=_call_returns(longest),
         evidence=(
             Evidence(
