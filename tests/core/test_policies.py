@@ -146,7 +146,8 @@ def test_write_only_credentials_record_and_lack_the_history_only(
         if not is_absent(proxy.behind, action, key)
     }
     # Whether the first attempt has left a cluster is in its recording.
-    assert kinds <= {(LIST, "index"), (LIST, "sketches"), (GET, "runs")}
+    history = {(LIST, "index"), (LIST, "sketches"), (LIST, "notes")}
+    assert kinds <= {*history, (GET, "runs")}
     denied = {key for action, key in gateway.refused if action == GET}
     assert {each.partition("/run=")[2] for each in denied} <= {
         "r/attempt=1/complete.json"
