@@ -34,9 +34,11 @@ export function goTo(ms) {
 }
 
 let waiting = null;
+let address = location.hash; // as it was read or written last
 function remember() {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
+    if (location.hash !== address) return; // a link was followed, which `recall` has yet to read
     const params = new URLSearchParams();
     const seconds = (ms) => String(+(ms / 1000).toFixed(6));
     if (view.now !== null) params.set("t", seconds(view.now));
@@ -46,12 +48,13 @@ function remember() {
     if (view.chain) params.set("chain", "1");
     const own = params.toString();
     // In a sandbox, or in a file that is not allowed to, the address stays as it is.
-    try { if (own || location.hash.includes("=")) history.replaceState(null, "", `#${own}`); } catch { /* no address to keep */ }
+    try { if (own || location.hash.includes("=")) history.replaceState(null, "", `#${own}`); address = location.hash; } catch { /* no address to keep */ }
   }, 120);
 }
 
 /** Take the view from the address; one that names no view changes nothing. */
 export function recall() {
+  address = location.hash;
   if (!location.hash.includes("=")) return;
   clearTimeout(waiting); // the address has been changed since: it counts
   const params = new URLSearchParams(location.hash.slice(1));
