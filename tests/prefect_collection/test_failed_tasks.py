@@ -66,7 +66,7 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert verdict.retry_advice == "code"
 
 
-REVENUE = "s3://shop/revenue.parquet"
+REVENUE = "s3://shop/revenue"
 
 
 @materialize(REVENUE)
