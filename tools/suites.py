@@ -81,14 +81,13 @@ SUITES = (
     Suite("processes", "core", "tests/core", "processes", 3, resource="processes"),
     Suite("kills", "core", "tests/core", "processes", 2, resource="kills"),
     Suite("benchmark", "core", "failure_benchmark/tests", "processes", 2, niceness=5),
+    # Wheels and sdists of a clone, in environments of their own.
+    Suite("install", "core", "tests/install", "processes", niceness=5),
     Suite("airflow", "airflow", "tests/airflow_provider", "airflow"),
     # Airflow runs as processes of its own environment; the tests only ask its API.
     Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "airflow"),
     Suite("prefect", "prefect", "tests/prefect_collection", "prefect"),
-    # Wheels and sdists of a clone, in environments of their own.
-    Suite("install", "core", "tests/install", "prefect", niceness=5),
-    # At night, Prefect's own tests take the longest of all.
-    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "airflow"),
+    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "prefect"),
 )
 
 
