@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from tests.support.airflow_versions import needs_openlineage
@@ -86,3 +87,10 @@ def test_the_events_of_a_task_have_the_verdict_as_a_facet(tmp_path: Path) -> Non
     assert "no number" in facet["cause"]
     assert "/tasks/work/plugin/dask-run" in facet["report"]
     assert facet["numbers"]["task_failures"] == 1
+    schema = json.loads((ROOT / "docs/openlineage/DaskRunFacet.json").read_text())
+    address, _, name = facet["_schemaURL"].partition("#/$defs/")
+    assert address == schema["$id"]
+    # Besides what OpenLineage's own schema asks of each facet.
+    own = schema["$defs"][name]["allOf"][1]
+    jsonschema.validate(facet, own)
+    assert set(own["properties"]) == {n for n in facet if not n.startswith("_")}

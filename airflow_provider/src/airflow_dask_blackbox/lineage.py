@@ -23,8 +23,10 @@ FACET: Final = "daskRun"
 """Name of the facet among those of a run."""
 
 _SCHEMA: Final = (
-    "https://dask-blackbox.github.io/dask-blackbox/latest/airflow/#openlineage"
+    "https://dask-blackbox.github.io/dask-blackbox/latest/openlineage/DaskRunFacet.json"
+    "#/$defs/DaskRunFacet"
 )
+"""Of the facet, as JSON Schema: `docs/openlineage/DaskRunFacet.json`."""
 
 
 class OpenLineageFacets:
