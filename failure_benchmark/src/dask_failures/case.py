@@ -47,6 +47,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         why: Why more than one answer is right.
         names: Regular expressions that text, evidence or subject must contain, in any case.
         mentions: Those that the whole answer must contain.
+        helps: What helps, as the report says; a person who reads the remedy compares it.
+        useless: A remedy that cannot help.
         never: Those that the text must not contain.
         findings: Findings that must be reported of a run that succeeds.
         never_findings: Findings that would be false.
@@ -73,6 +75,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     why: str = ""
     names: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
+    helps: str = ""
+    useless: str = ""
     never: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     never_findings: tuple[str, ...] = ()
