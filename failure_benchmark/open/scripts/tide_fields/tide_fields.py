@@ -1,12 +1,12 @@
 """Reads fields of tides from files with a library in C."""
 
 import dask
-import gridfile
+import tidefile
 from dask.distributed import Client, LocalCluster
 
 
 def mean(number):
-    return sum(gridfile.read(number)) / 8
+    return sum(tidefile.read(number)) / 8
 
 
 if __name__ == "__main__":
