@@ -21,9 +21,11 @@ from typing import Any
 
 import dask
 import dask.dataframe as dd
+import msgspec
 import polars as pl
 from dask_blackbox import recording, runs
 from dask_blackbox.layout import RunAddress, index_names
+from dask_blackbox.manifest import sealed
 from dask_blackbox.reader import Run
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster
@@ -49,14 +51,14 @@ def fill(folder: Path, client: Client, number: int, tasks: int) -> None:
     first = RunAddress("nightly", "run-000000", 1)
     if (known := Run.at(store, first).tasks.height) != tasks:
         raise SystemExit(f"{known} of {tasks} tasks were recorded")
-    source = folder / first.folder
+    source, manifest = folder / first.folder, Run.at(store, first).manifest
     for n in range(1, number):
         address = RunAddress("nightly", f"run-{n:06}", 1)
         target = folder / address.folder
         shutil.copytree(source, target, copy_function=os.link)
-        manifest = (source / "run.json").read_text().replace(first.run, address.run)
         (target / "run.json").unlink()
-        (target / "run.json").write_text(manifest)
+        mine = msgspec.structs.replace(manifest, run_id=address.run)
+        (target / "run.json").write_bytes(sealed(mine))
         for name in index_names(address, START + n, "succeeded"):
             (folder / name).write_bytes(b"")
 
