@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from dask_blackbox import Run
+from dask_blackbox import Run, runs
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.job_history import Note
@@ -113,6 +113,9 @@ def test_show_why_and_the_listing_have_notes_that_were_written_later(
         assert KNOWN in shown
         assert "#known-issue" in shown
         assert getpass.getuser() in shown
+    frame = runs(failing.url, job="nightly").to_polars(details=True)
+    tags = dict(frame.select("run_id", "tags").iter_rows())
+    assert tags == {"run-1": None, "run-2": None, "run-3": "known-issue", "run-4": None}
     other = typed("note", "nightly/run-4", "--store", failing.url).output
     assert other == "no notes\n"
 

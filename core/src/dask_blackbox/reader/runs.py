@@ -6,7 +6,8 @@ recordings for their tables, when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date, datetime
@@ -22,6 +23,7 @@ from dask_blackbox.formatting import moment_of
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.price import Price, cost_of, price_setting
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
+from dask_blackbox.reader.notes import named_notes
 from dask_blackbox.reader.run import Run
 from dask_blackbox.reader.run_index import RunEntry, entries, marked_runs
 from dask_blackbox.sketch import Sketch
@@ -190,7 +192,8 @@ class Runs:
         Args:
             details: Read the sketch of each run, too: its `title`, the measures of its card
                 (`tasks`, `compute_seconds`, …), its `cost` and `idle_cost` where
-                `blackbox.price` is set, and its parameters (`parameter.NAME`, text).
+                `blackbox.price` is set, its parameters (`parameter.NAME`, text), and the
+                `tags` of notes on it (`dask blackbox note`), with spaces between them.
 
         Raises:
             StoreError: if the store cannot be listed.
@@ -203,8 +206,10 @@ class Runs:
         names = [row.sketch for row in rows if row.sketch is not None]
         sketches = read_sketches(self._store, names, timeout=_FOR_DETAILS)
         price = price_setting()
+        tags = self._tags({row.address.job for row in rows})
         more = [
             _details(sketches.get(row.sketch.name) if row.sketch else None, price)
+            | ({"tags": tags[row.address]} if row.address in tags else {})
             for row in rows
         ]
         columns = dict.fromkeys(name for each in more for name in each)
@@ -212,6 +217,14 @@ class Runs:
             pl.Series(name, [each.get(name) for each in more], strict=False)
             for name in columns
         )
+
+    def _tags(self, jobs: Iterable[str]) -> dict[RunAddress, str]:
+        """Return the tags of those runs that have some."""
+        found = defaultdict[RunAddress, dict[str, None]](dict)
+        for job in jobs:
+            for note in named_notes(self._store, job):
+                found[note.address].update(dict.fromkeys(note.tags))
+        return {run: " ".join(sorted(tags)) for run, tags in found.items() if tags}
 
     def to_pandas(self, *, details: bool = False) -> pd.DataFrame:
         """Return what `to_polars` does as a frame of pandas.
