@@ -30,16 +30,17 @@ MISSED = {
         "page_words",
     },
     "reports-03": {
-        "ballot_counts",
+        # The card has no line of the driver for a task that ended with its worker.
         "cloud_mosaic",
-        "crop_seasons",
-        "dam_heights",
-        "ferry_tolls",
-        "forest_boosts",
+        # The installed version raises another message than was asked for.
         "meter_days",
+        # Reported as `large-graph`, which it also is.
         "plankton_frames",
+        # The thread that drove the run had ended, and no other is looked at.
         "probe_orbits",
+        # `gc-time`, which is true, too.
         "rain_gauges",
+        # No recording shows that a graph has another task for a key that is kept.
         "rent_indices",
     },
 }

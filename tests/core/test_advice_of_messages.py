@@ -187,3 +187,71 @@ def test_a_column_that_a_dask_frame_lacks_may_be_in_later_files_only(
     assert "no column 'tariff'" in found.cause
     later = "takes the columns of the first one" in found.remedy
     assert later == (library == "dask")
+
+
+_IN_DASK = (
+    'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 9, in store\n'
+    "    frame.to_parquet(path)\n"
+    '  File "/venv/site-packages/{library}/dataframe/backends.py", line 4, in schema\n'
+    "    pa.Schema.from_pandas(meta)\n"
+)
+_MADE_UP = (
+    "Could not convert <object object at 0x7f94489acbb0> with type object: did not "
+    "recognize Python value type when inferring an Arrow data type"
+)
+
+
+@pytest.mark.parametrize("library", ["dask", "pandas"])
+def test_the_type_of_a_column_of_objects_is_named_for_parquet(library: str) -> None:
+    raised = DriverException(
+        exception="pyarrow.lib.ArrowInvalid",
+        message=_MADE_UP,
+        traceback=_IN_DASK.format(library=library) + f"ArrowInvalid: {_MADE_UP}\n",
+        file="/jobs/nightly.py",
+        line=9,
+    )
+    found = verdict_with(a_run(state="failed", exception=raised))
+
+    assert found is not None
+    assert ("`to_parquet(…, schema=" in found.remedy) == (library == "dask")
+
+
+@pytest.mark.parametrize(
+    ("message", "is_future"),
+    [
+        ("unsupported operand type(s) for +=: 'int' and 'Future'", True),
+        ("'Future' object is not subscriptable", True),
+        ("'<' not supported between instances of 'Future' and 'int'", True),
+        ("unsupported operand type(s) for +: 'int' and 'str'", False),
+        ("'FutureDate' object is not iterable", False),
+    ],
+)
+def test_a_future_in_place_of_its_value_is_explained_in_tasks_and_for_actors(
+    message: str, *, is_future: bool
+) -> None:
+    kind = "builtins.TypeError"
+    error = a_task_error("add-1", exception=kind, message=message)
+    of_task = verdict_with(
+        a_run(
+            error,
+            state="failed",
+            exception=DriverException(exception=kind, message=message, key="add-1"),
+        )
+    )
+    traceback = (
+        'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 9, in main\n'
+        "    print(total.result())\n"
+        '  File "/venv/site-packages/distributed/client.py", line 4, in sync\n'
+        "    raise error\n"
+        '  File "/venv/site-packages/distributed/worker.py", line 4, in actor_execute\n'
+        "    result = func(*args, **kwargs)\n"
+        '  File "/jobs/nightly.py", line 5, in add\n    self.votes += votes\n'
+        f"TypeError: {message}\n"
+    )
+    raised = DriverException(exception=kind, message=message, traceback=traceback)
+    of_actor = verdict_with(a_run(state="failed", exception=raised))
+
+    for found in (of_task, of_actor):
+        assert found is not None
+        assert found.rule == "task-exception"
+        assert ("Pass `future.result()`" in found.remedy) == is_future

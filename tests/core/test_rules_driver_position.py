@@ -357,3 +357,38 @@ def test_a_driver_that_waited_for_something_else_is_not_blamed_on_a_thread(
     found = the_verdict_on(*here, blocked_at(*stack), TERMINATED, aborted(at=45))
 
     assert found.rule == "driver-killed"
+
+
+JOINED = (
+    '  File "/usr/lib/python3.12/multiprocessing/process.py", line 149, in join\n'
+    "\tself._popen.wait(timeout)"
+)
+FORKED = an_event("driver-forked", "driver", at=15.0, file="/jobs/nightly.py", line=28)
+
+
+@pytest.mark.parametrize(
+    ("forked", "lasted", "rule"),
+    [
+        ((FORKED,), 20, "stalled"),
+        ((), 20, "driver-killed"),
+        ((FORKED,), 5, "driver-killed"),
+    ],
+    ids=["forked with a client", "without a client", "just begun"],
+)
+def test_a_driver_that_waits_for_a_process_that_has_its_client_may_wait_forever(
+    forked: tuple[Piece, ...], lasted: float, rule: str
+) -> None:
+    blocked = blocked_at(JOINED, lasted=lasted)
+    found = the_verdict_on(ON_A_CLUSTER, a_worker(), *forked, blocked, aborted(at=51))
+
+    assert found.rule == rule
+    if rule == "stalled":
+        assert found.confidence == "low"
+        assert "at /jobs/nightly.py:28 while it had a Dask client" in found.cause
+        assert "`multiprocessing.get_context('spawn')`" in found.remedy
+
+
+def test_who_cannot_connect_is_told_which_port_is_the_schedulers() -> None:
+    remedy = the_verdict_on(CONNECTING, aborted(at=50)).remedy
+
+    assert "8786 by default), not that of its dashboard (8787)" in remedy

@@ -538,6 +538,31 @@ def test_what_a_task_waits_for_outside_of_dask_has_its_own_remedy(
     assert ("stdout=PIPE" in found.remedy) == (do == "communicate()")
 
 
+@pytest.mark.parametrize(
+    ("called", "more"), [("socket.py", True), ("subprocess.py", False)]
+)
+def test_of_tasks_that_wait_for_peers_on_every_thread_the_peers_may_have_none(
+    called: str, *, more: bool
+) -> None:
+    stack = [
+        '  File "/jobs/nightly.py", line 30, in train\n\tserver.accept()\n',
+        f'  File "/usr/lib/python3.11/{called}", line 9, in accept\n\tself._accept()\n',
+    ]
+    used = [a_sample(at=float(at), cpu=1.0) for at in range(30, 80, 5)]
+    stall = a_stall(
+        a_task_at("train-1", executing_for=58),
+        a_task_at("train-2", executing_for=57),
+        a_task_at("train-3"),
+        answers=what_w1_reports({"train-1": stack, "train-2": stack}),
+    )
+    found = the_verdict(hung(*used, stall, workers=(a_worker(nthreads=2),)))
+
+    assert (
+        "Both threads were taken by tasks that did not finish" in found.cause
+    ) is more
+    assert ("than the cluster has threads" in found.remedy) is more
+
+
 def test_tasks_on_a_cluster_without_workers_do_not_wait_for_those_of_another() -> None:
     schedulers = [an_event("scheduler-info", f"tcp://s{n}", pid=1) for n in (1, 2)]
     graph = an_event(
@@ -1838,3 +1863,32 @@ def test_a_retry_after_a_cluster_lost_a_worker_depends_on_what_that_died_of(
     assert found.retry_advice == advice
     assert found.remedy.startswith(remedy)
     assert "aise `distributed.deploy.lost-worker-timeout`" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("raised", "do"),
+    [
+        ("AttributeError: unit", "`__getattr__` must raise `AttributeError`"),
+        ("KeyError: 'rod'", "there in every worker"),
+        ("RuntimeError: no registry", "there in every worker"),
+    ],
+)
+def test_what_an_object_needs_to_be_unpickled_elsewhere_depends_on_what_it_raised(
+    raised: str, do: str
+) -> None:
+    line = (
+        "Failed to deserialize\nTraceback (most recent call last):\n"
+        '  File "/jobs/lengths.py", line 12, in restored\n    units[unit]\n'
+        f"{raised}"
+    )
+    waits = {"state": "fetch", "waits_for": [["height-1", "flight"]]}
+    stall = a_stall(
+        a_task_at("higher-1"), answers=what_w1_reports({}, {"higher-1": waits})
+    )
+    logged = a_log_line(line, at=20.0, role="worker", source="tcp://w1")
+    found = the_verdict(hung(logged, stall))
+
+    assert found.rule == "dependency-not-serializable"
+    assert do in found.remedy
+    both = ("`__getattr__` must", "there in every worker")
+    assert sum(each in found.remedy for each in both) == 1

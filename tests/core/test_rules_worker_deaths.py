@@ -209,6 +209,13 @@ def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
         ("unique-agg", "`split_out=8`", False),
         ("read_parquet", "row_group_size=", False),
         ("read-parquet", "row_group_size=", False),
+        (
+            "repartitiontofewer",
+            "`compute()` of a frame joins all its partitions",
+            False,
+        ),
+        ("rechunk-merge", "`array.chunk-size`", False),
+        ("repartition", "make the pieces smaller", True),
         ("sum-tree", "make the pieces smaller", True),
         ("read_csv", "make the pieces smaller", True),
     ],

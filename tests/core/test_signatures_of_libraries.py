@@ -35,6 +35,7 @@ import pandas as pd
 import pytest
 import requests
 from botocore.config import Config
+from dask.dataframe.backends import pyarrow_schema_dispatch
 from dask_blackbox.analyse.explanations import Context, explained
 from dask_blackbox.analyse.signatures import SIGNATURES
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
@@ -132,6 +133,9 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "ARROW_SCHEMAS_DIFFER": lambda _: pa.concat_tables([INTS, TEXTS]),
     "ARROW_VALUE_NOT_CONVERTED": lambda _: pa.Table.from_pandas(
         pd.DataFrame({"qty": [1, "three"]}, dtype=object)
+    ),
+    "ARROW_TYPE_OF_MADE_UP_OBJECT": lambda _: pyarrow_schema_dispatch(
+        pd.DataFrame({"qty": [object()]})
     ),
     "ARROW_TYPE_NOT_KNOWN": lambda _: pa.Table.from_pandas(
         pd.DataFrame({"qty": [object()]})
@@ -522,6 +526,7 @@ REPORTED = {
     "CONNECTION_USED_TWICE": ("spotify/luigi#3313", "in the task"),
     "TOO_MANY_DATABASE_CONNECTIONS": ("spotify/luigi#3313", "Semaphore"),
     "S3_TOKEN_EXPIRED": ("fsspec/s3fs#632", "each worker"),
+    "FUTURE_IN_PLACE_OF_ITS_VALUE": ("dask/distributed#3113", "future.result()"),
 }
 """Threads in which people met a message, and what of the fix helped there."""
 

@@ -13,8 +13,8 @@ from dask_blackbox.analyse.frames import HasStack, user_frames
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.analyse.standstills import HELD, Hang, HangingTask
-from dask_blackbox.events import ActorMethod
-from dask_blackbox.finding import Evidence
+from dask_blackbox.events import ActorMethod, DriverForked
+from dask_blackbox.finding import Confidence, Evidence
 from dask_blackbox.formatting import (
     code_line,
     counted,
@@ -99,11 +99,16 @@ def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
 
 
 class Wait(NamedTuple):
-    """What a driver waited for, why it does not arrive, and what to do."""
+    """What a driver waited for, why it does not arrive, and what to do.
+
+    Attributes:
+        confidence: That it would not have arrived.
+    """
 
     what: str
     because: str
     remedy: str
+    confidence: Confidence = "medium"
 
 
 _IN_RUN = Wait(
@@ -122,7 +127,7 @@ _OF_AN_ACTOR = Wait(
 
 
 def awaited(case: Case, position: DriverPosition) -> Wait | None:
-    """Return for what of Dask's the driver waited, if it did."""
+    """Return for what the driver waited that nothing could end, if it did."""
     if any(frame.file.endswith("distributed/actor.py") for frame in position.beyond):
         return _of_actors(case, running_actor_methods(case)) or _OF_AN_ACTOR
     if position.shared:
@@ -133,7 +138,30 @@ def awaited(case: Case, position: DriverPosition) -> Wait | None:
             f"find the task that should {ends}. It may have failed, returned early, or "
             "used another name. Add a timeout to the wait.",
         )
+    forked = case.run.of(DriverForked)
+    if forked and position.in_multiprocessing and position.lasted >= _LONG_FOR_A_FORK:
+        return _of_a_fork(forked[-1])
     return _IN_RUN if position.in_client("run", "_run") else None
+
+
+_LONG_FOR_A_FORK = 30.0
+"""Seconds after which a process that was forked may wait rather than compute."""
+
+
+def _of_a_fork(fork: DriverForked) -> Wait:
+    """Return the wait for a process that was forked from a driver with a client.
+
+    What it does is not recorded: it may compute.
+    """
+    return Wait(
+        "for a process that it had forked",
+        f"the driver forked it{code_line(fork, ' at ')} while it had a Dask client. That "
+        "client does not work in a forked process: whatever it asks of Dask never returns",
+        "if that process calls Dask, give it a client of its own (`Client(address)`, made in "
+        "that process) and start it with `multiprocessing.get_context('spawn')`, or submit "
+        "the work from this process. If it only computes, it may just be slow.",
+        "low",
+    )
 
 
 def _of_actors(case: Case, methods: Sequence[ActorMethod]) -> Wait | None:
@@ -186,10 +214,17 @@ def evidence_of_actors(case: Case) -> tuple[Evidence, ...]:
 
 
 class OutsideWait(NamedTuple):
-    """What a task waited for outside of Dask, and what to do about such a wait."""
+    """What a task waited for outside of Dask, and what to do about such a wait.
+
+    Attributes:
+        what: Completing “it waited”.
+        remedy: Without a capital at its beginning.
+        of_a_peer: Another task may be the one that was to end the wait.
+    """
 
     what: str
     remedy: str
+    of_a_peer: bool = False
 
 
 _FOR_A_PROGRAM = OutsideWait(
@@ -215,8 +250,10 @@ _FOR_A_PROCESS = OutsideWait(
 )
 _FOR_A_CONNECTION = OutsideWait(
     "for a connection that another process was to make",
-    "find the process that was to connect, and why it did not: it may have failed or ended. "
-    "Set a time limit (`settimeout`), because Dask has none for tasks.",
+    "find the process that was to connect, and why it did not: it may have failed or ended, or "
+    "be a task that has no thread to run in. Set a time limit (`settimeout`), because Dask has "
+    "none for tasks.",
+    of_a_peer=True,
 )
 
 

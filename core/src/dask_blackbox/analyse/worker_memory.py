@@ -137,7 +137,7 @@ class MemoryNeed:
         beyond_host: A sentence, if the workers' host has not that much for each of them.
         layer: What makes the pieces of the guilty task's layer smaller, after "or"; empty where
             that is the number of partitions or chunks.
-        merges: Its layer merges what other tasks returned into one partition.
+        merges: Its layer makes one partition of what other tasks returned.
     """
 
     limit: int | None
@@ -269,13 +269,14 @@ def memory_need(
         compressed=_compressed_file_of(case.run, case.blame.guilty),
         beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
         layer=_layer_of(prefix),
-        merges=_MERGES.search(prefix) is not None,
+        merges=any(each.search(prefix) for each in (_MERGES, _JOINS)),
     )
 
 
 _MERGES = bounded(
     r"(?:groupby|aggregation|unique|duplicates|value-?counts)[\w-]{0,80}-(?:tree|agg|combine)$"
 )
+_JOINS = bounded(r"^repartition-?to-?fewer")
 _LAYERS = (
     (
         _MERGES,
@@ -283,6 +284,23 @@ _LAYERS = (
             "divide what the aggregation returns: it merges all groups into one partition, "
             "however many partitions it begins with, and `split_out=8` (of `groupby(…).agg`, "
             "`unique`, `drop_duplicates`, `value_counts`) makes that several"
+        ),
+    ),
+    (
+        _JOINS,
+        (
+            "bring less into one partition: `compute()` of a frame joins all its partitions on "
+            "one worker, as `repartition(npartitions=1)` does, however many there are. Aggregate "
+            "on the cluster first, write the frame from the workers (`to_parquet`), or fetch it "
+            "partition by partition (`df.partitions[0].compute()`)"
+        ),
+    ),
+    (
+        bounded(r"^rechunk-"),
+        (
+            "rechunk to smaller chunks. What needs an axis whole (`median`, `quantile`, `fft`, "
+            "`apply_ufunc` along a core dimension) makes one chunk of it: rechunk the other axes "
+            "before (`rechunk({0: -1, 1: 200, 2: 200})`), or lower `array.chunk-size`"
         ),
     ),
     (

@@ -23,6 +23,7 @@ from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILE
 from dask_blackbox.analyse.signatures.distributed import (
     DATASET_NOT_FOUND,
     GRAPH_HAS_A_CYCLE,
+    INTERFACE_NOT_USABLE,
     IOLOOP_CLOSED,
 )
 from dask_blackbox.analyse.signatures.python import (
@@ -201,6 +202,15 @@ _HINTS = (
         (
             "Another process on that host listens on the port: stop it, or use another port "
             "(0: any that is free)."
+        ),
+    ),
+    (
+        INTERFACE_NOT_USABLE,
+        (
+            "The host of this process has no network interface {interface} with an address: "
+            "pass `interface=` one that it has (`ip -4 addr`), or none. If scheduler and workers "
+            "run on hosts with different interfaces, give the scheduler its own "
+            "(`scheduler_options={{'interface': …}}`)."
         ),
     ),
     (

@@ -89,6 +89,18 @@ def _value(found: re.Match[str], context: Context) -> Explained:
     )
 
 
+def _made_up_object(found: re.Match[str], context: Context) -> Explained | None:
+    """Explain a value that Dask makes up for a column of objects, to find its type."""
+    if "/dask/dataframe/" not in context.traceback:
+        return None
+    return Explained(
+        "a column holds Python objects, of a type that Dask does not know",
+        "Dask takes the types of a file from made-up values, and a column of objects (dates, "
+        "decimals, lists) shows none. Name it: `to_parquet(…, schema={'column': pa.date32()})`, "
+        "or convert the column before (`astype('datetime64[ns]')`, `astype('string')`).",
+    )
+
+
 def _no_field(found: re.Match[str], context: Context) -> Explained:
     schema = f"List its columns: `pyarrow.parquet.read_schema({context.file!r}).names`."
     names = [found["columns"] or found["field"]]
@@ -362,6 +374,7 @@ EXPLANATIONS = (
     ),
     (lines.ARROW_FIELD_NAMES_DIFFER, _field_names),
     (lines.ARROW_VALUE_NOT_CONVERTED, _value),
+    (lines.ARROW_TYPE_OF_MADE_UP_OBJECT, _made_up_object),
     (
         lines.ARROW_TYPE_NOT_KNOWN,
         says(

@@ -23,6 +23,17 @@ def _exists(found: re.Match[str], context: Context) -> Explained | None:
     )
 
 
+def _future(_: re.Match[str], context: Context) -> Explained:
+    """Explain a future where code expected what it stands for."""
+    return Explained(
+        f"a value is a future, not its result ({' '.join(context.message.split())})",
+        "Dask puts the result in place of a future only where that is an argument of `submit`, "
+        "`map` or `delayed`, or in a list or dictionary there; not inside of other objects, and "
+        "not for the method of an actor. Pass `future.result()`, or do this in a task that has "
+        "the future as its argument.",
+    )
+
+
 _IN_A_FRAME = bounded(r"/pandas/core/(?:apply|algorithms|series|frame)\.py|_libs\.lib")
 
 
@@ -248,6 +259,7 @@ EXPLANATIONS = (
             "smaller chunks along the other dimensions to keep blocks as small.",
         ),
     ),
+    (lines.FUTURE_IN_PLACE_OF_ITS_VALUE, _future),
     (
         lines.ZARR_ARRAY_EXISTS,
         says(

@@ -338,8 +338,9 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
             "answering as a scheduler."
         ),
         remedy=(
-            f"Check that {address} is right, that a scheduler runs there, and that no "
-            "firewall or network policy blocks the way. Set `Client(…, timeout=…)` (or "
+            f"Check that {address} is right: the port must be the scheduler's (8786 by default), "
+            "not that of its dashboard (8787) or of another service. Check that a scheduler "
+            "runs there, and that no firewall or network policy blocks the way. Set `Client(…, timeout=…)` (or "
             "`distributed.comm.timeouts.connect`) below the host's own timeout, so "
             "that the driver fails with a reason if nothing answers. That timeout does "
             "not end a connection that was accepted but not answered."

@@ -384,7 +384,7 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
         f"The driver waited {wait.what}{position.blocked_for}, and no task was pending",
         cause=(f"The driver {until}. No task was pending: {wait.because}."),
         remedy=(f"Look at {code_line(frame)}: " if frame else "") + wait.remedy,
-        confidence="medium",
+        confidence=wait.confidence,
         evidence=(
             evidence_of_position(position),
             *evidence_of_actors(case),
@@ -605,9 +605,10 @@ def _with_states(inputs: Sequence[Dependency]) -> str:
 def _taken_threads(case: Case, hang: Hang) -> int:
     """Return the number of all workers' threads, if each ran a task and others could not start.
 
-    Tasks that wait for a program or a connection do not wait for other tasks.
+    Tasks that wait for a program do not wait for other tasks.
     """
-    if hang.longest is not None and outside_wait_of(hang.longest) is not None:
+    outside = None if hang.longest is None else outside_wait_of(hang.longest)
+    if outside is not None and not outside.of_a_peer:
         return 0
     joined, left = (epoch(name) for name in ("joined", "left"))
     there = case.run.workers.filter(

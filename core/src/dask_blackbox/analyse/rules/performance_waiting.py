@@ -484,7 +484,7 @@ def GC_TIME(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Keep data in arrays and frames rather than in lists and dicts of Python "
-            f"objects; work on smaller batches; remove `gc.collect()` from '{name}'. "
+            f"objects; work on smaller batches; remove `gc.collect()` if '{name}' calls it. "
             f"At most {duration(cost)} of core time can be saved; `gc.freeze()` after "
             "loading, or `gc.set_threshold(100_000, 50, 50)` in a worker preload, "
             "saves most of it without changing the code."

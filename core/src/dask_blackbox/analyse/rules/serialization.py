@@ -722,11 +722,8 @@ def _unreadable_findings(
         ),
         remedy=(
             (f"Look at {code_line(frame)}: " if frame else "")
-            + f"make what '{made_by}' returns survive pickling and unpickling, or return plain "
-            "data. While an object is "
-            "unpickled, `__init__` has not run and it has no attributes yet: `__getattr__` must "
-            "raise `AttributeError` then. On a single worker it works only because nothing is "
-            "sent."
+            + _remedy_of_unreadable(name, made_by)
+            + " On a single worker it works only because nothing is sent."
         ),
         confidence=case.hang_confidence,
         subject=Subject(
@@ -736,6 +733,26 @@ def _unreadable_findings(
             *log_evidence(case, NOT_DESERIALIZED),
             *evidence_of_hang(case, hang),
         ),
+    )
+
+
+_OF_PICKLING = ("AttributeError", "RecursionError", "TypeError", "UnpicklingError")
+"""What is raised where an object cannot be made again from what was pickled of it."""
+
+
+def _remedy_of_unreadable(name: str, made_by: str) -> str:
+    """Return what to do about an object that was pickled and cannot be unpickled elsewhere."""
+    if name in _OF_PICKLING:
+        return (
+            f"make what '{made_by}' returns survive pickling and unpickling, or return plain "
+            "data. While an object is unpickled, `__init__` has not run and it has no "
+            "attributes yet: `__getattr__` must raise `AttributeError` then."
+        )
+    return (
+        f"it was unpickled in another process than the one in which '{made_by}' made it. What "
+        "that line needs (something registered, defined or opened before) must be there in "
+        "every worker: do it when its module is imported, or by a `WorkerPlugin` or "
+        "`--preload`. Or return plain data."
     )
 
 

@@ -30,6 +30,7 @@ from dask_blackbox.analyse.exception_context import (
 from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
     advice_in,
+    explained_exception,
     explained_failure,
     explained_origin,
     failure_text,
@@ -202,6 +203,8 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
     texts = (t for p, t in _NOT_TASKS.items() if bounded(p).search(exception.traceback))
     unknown = ("a task", "The recording does not show which task that was.")
     what, how = next(texts, unknown)
+    meaning = explained_exception(exception)
+    fix = f". {meaning.fix}" if meaning is not None and meaning.fix else "."
     advice, sure = advice_on_text(
         exception.exception, exception.message, exception.bases
     )
@@ -211,7 +214,9 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             "The driver's traceback continues in code that ran on the cluster: "
             f"{name}: {short(exception.message, 300)}{where}. {how}"
         ),
-        remedy=f"Look at {code_line(frame)}." if frame else "Look at its traceback.",
+        remedy=f"Look at {code_line(frame)}{fix}"
+        if frame
+        else f"Look at its traceback{fix}",
         confidence="medium",
         evidence=case.exception_evidence(),
         retry_advice=advice,

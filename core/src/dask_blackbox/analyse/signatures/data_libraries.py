@@ -188,6 +188,17 @@ ARROW_VALUE_NOT_CONVERTED = Signature(
     ),
     source="pyarrow",
 )
+ARROW_TYPE_OF_MADE_UP_OBJECT = Signature(
+    (
+        r"Could not convert <object object[^\n]{0,60} with type object: did not recognize "
+        r"Python value type"
+    ),
+    (
+        "Could not convert <object object at 0x7f94489acbb0> with type object: did not "
+        "recognize Python value type when inferring an Arrow data type"
+    ),
+    source="pyarrow",
+)
 ARROW_TYPE_NOT_KNOWN = Signature(
     (
         r"(?s)with type (?P<found>[\w.]+): did not recognize Python value type"

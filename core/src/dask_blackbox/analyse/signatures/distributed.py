@@ -168,6 +168,10 @@ SCHEDULER_CONNECTION_LOST = Signature(
     ),
 )
 IOLOOP_CLOSED = Signature(r"\AIOLoop is closed", "IOLoop is closed")
+INTERFACE_NOT_USABLE = Signature(
+    r"'(?P<interface>[^']+)' (?:is not a valid network interface|doesn't have an IPv4 address)",
+    "'ib0' is not a valid network interface. Valid network interfaces are: ['lo', 'eth0']",
+)
 DATASET_NOT_FOUND = Signature(
     r"Dataset '(?P<what>[^']+)' not found", "Dataset 'rates' not found"
 )

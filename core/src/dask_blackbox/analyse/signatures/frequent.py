@@ -45,6 +45,14 @@ TEXT_HAS_NO_SUCH_ATTRIBUTE = Signature(
     "'str' object has no attribute 'values'",
     source="python",
 )
+FUTURE_IN_PLACE_OF_ITS_VALUE = Signature(
+    (
+        r"'Future' object (?:has no attribute|is not|does not)|"
+        r"(?:unsupported operand type|not supported between instances)[^\n]{0,60}'Future'"
+    ),
+    "unsupported operand type(s) for +=: 'int' and 'Future'",
+    source="distributed",
+)
 NOT_A_JSON_DOCUMENT = Signature(
     (
         r"(?:Expecting [^\n]{1,60}|Extra data|Unterminated string[^\n]{0,40}): "
