@@ -63,6 +63,14 @@ class Resident:
         self._running.append(process)
         return process
 
+    def stop_workers(self) -> None:
+        """Stop all workers, as a manager does that ends a cluster, and wait for their ends."""
+        _, *workers = self._running
+        for each in workers:
+            each.send_signal(signal.SIGTERM)
+        for each in workers:
+            each.wait()
+
     def close(self) -> None:
         """End all processes."""
         self.home.clear()
@@ -248,6 +256,16 @@ def test_host_and_driver_are_what_the_scheduler_knows(
     assert driver["packages"]["distributed"]
 
 
+def test_each_run_knows_the_processes_of_workers_that_came_before_it(
+    runs: dict[str, tuple[RunCard, Run]],
+) -> None:
+    _, run = runs["recovers"]
+
+    known = {each["subject"]: each for each in details(run, "process-ancestors")}
+    assert {*known} == {*run.workers["address"]}
+    assert all(each["machine"] and each["limits"] for each in known.values())
+
+
 def test_no_recording_stays_on_the_scheduler(
     resident: Resident, runs: dict[str, tuple[RunCard, Run]]
 ) -> None:
@@ -342,6 +360,25 @@ def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
         assert "SIGTERM" in card.headline
     assert "the run of Client-third-" in resident.log
     assert "1 clients have been refused" in resident.log
+
+
+def test_the_stop_of_the_whole_cluster_is_the_loss_of_its_scheduler(
+    residents: Maker, bare: Path
+) -> None:
+    resident = residents(bare)
+    with connected(resident, "stopped") as client:
+        future = client.submit(time.sleep, 600, key="forever-1")
+        until(resident.records("stopped"), "a run")
+        until(lambda: client.processing() and any(client.processing().values()), "work")
+        resident.stop_workers()
+        resident.scheduler.send_signal(signal.SIGINT)
+        card, _ = resident.runs(1)["stopped"]
+        del future
+
+    assert (card.verdict and card.verdict.rule) == "scheduler-lost"
+    assert [each.rule for each in card.findings] == []
+    assert "SIGINT" in card.headline
+    assert card.numbers["deaths"] == 0
 
 
 def test_a_store_that_fails_is_no_business_of_the_cluster(

@@ -261,6 +261,17 @@ def test_a_healthy_run_asks_once_and_reads_no_log(commands: Path) -> None:
     assert [type(each) for each in events] == [ManagerAsked, UnitState]
 
 
+def test_an_order_that_names_the_worker_of_a_job_ends_that_job(commands: Path) -> None:
+    """Where the scheduler records, no cluster object names its jobs."""
+    a_command(
+        commands, "squeue", "echo '12|COMPLETED|None|n1|kim|1|2|3|1:00|1M|0|w|/x|'"
+    )
+    placed = ("process-ancestors", WORKER, {"units": {"SLURM_JOB_ID": JOB}})
+    events = asked_after(ADDED, placed, ORDERED, REMOVED)
+
+    assert [type(each) for each in events] == [ManagerAsked, UnitState]
+
+
 def test_no_unit_no_question() -> None:
     assert asked_after(ADDED, REMOVED) == []
 

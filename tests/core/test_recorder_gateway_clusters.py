@@ -59,6 +59,15 @@ client = cluster.get_client()
 cluster.scale(2)
 client.wait_for_workers(2, timeout=300)
 client.gather(client.map(abs, range(20)))
+if how == "stopped":
+    futures = client.map(time.sleep, [600.0, 601.0])
+    while not all(client.processing().values()):
+        time.sleep(0.1)
+    other = Gateway(gateway.address, proxy_address=gateway.proxy_address)
+    other.stop_cluster(cluster.name)
+    while client.status == "running":
+        time.sleep(0.1)
+    sys.exit(1)
 if how == "scale":
     cluster.scale(0)
     while client.scheduler_info()["workers"]:
@@ -176,6 +185,27 @@ def test_a_cluster_that_cannot_be_stopped_is_named_with_the_call_that_does() -> 
 def test_nothing_is_found_in_a_good_run_that_the_scheduler_records(
     gateway: Gateway, tmp_path: Path, how: str
 ) -> None:
+    card = _recorded_by_scheduler(gateway, tmp_path, how)
+
+    assert card["state"] == "succeeded"
+    assert card["findings"] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_a_cluster_that_somebody_stops_has_lost_its_scheduler_and_nothing_else(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    card = _recorded_by_scheduler(gateway, tmp_path, "stopped")
+
+    assert card["verdict"]["rule"] == "scheduler-lost"
+    # The last lines of its workers, which had work, may be missing.
+    assert {each["rule"] for each in card["findings"]} <= {"recording-incomplete"}
+    assert card["numbers"]["deaths"] == 0
+
+
+def _recorded_by_scheduler(gateway: Gateway, tmp_path: Path, how: str) -> Any:
+    """Return the card that the scheduler of a gateway's cluster makes of a run."""
     preload = "dask_blackbox.preload"
     scheduler = [str(gateway.python), "-m", "dask", "scheduler", "--preload", preload]
     places = {"STORE__URL": tmp_path / "store", "SPOOL": tmp_path / "spool"}
@@ -183,8 +213,6 @@ def test_nothing_is_found_in_a_good_run_that_the_scheduler_records(
     settings = json.dumps({"scheduler_cmd": scheduler, "environment": environ})
     words = [str(gateway.http), str(gateway.tcp), settings, how]
 
-    subprocess.run([gateway.python, "-c", ALWAYS_ON, *words], check=True)
-
-    card = until(lambda: _card(tmp_path))
-    assert card["state"] == "succeeded"
-    assert card["findings"] == []
+    done = subprocess.run([gateway.python, "-c", ALWAYS_ON, *words], check=False)
+    assert done.returncode == (how == "stopped")
+    return until(lambda: _card(tmp_path))

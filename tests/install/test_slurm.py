@@ -83,6 +83,29 @@ def started(
         )  # fmt: skip
 
 
+def recorded_by_itself(python: Path, cluster: Slurm, folder: Path, ending: str) -> Run:
+    """Return the recording that the scheduler, which is in the driver's process, makes."""
+    own = {
+        "DISTRIBUTED__SCHEDULER__PRELOAD": "['dask_blackbox.preload']",
+        "BLACKBOX__STORE__URL": str(folder / "store"),
+        "BLACKBOX__JOB": "nightly",
+    }
+    environ = cluster.environ | {f"DASK_{name}": value for name, value in own.items()}
+    with (folder / "output").open("w") as output:
+        subprocess.run(
+            [str(python), str(SCRIPT), str(folder), ending], env=environ, cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            timeout=scaled(400), check=False,
+        )  # fmt: skip
+    complete = "store/runs/job=nightly/*/attempt=1/complete.json"
+    [found] = until(
+        lambda: [*folder.glob(complete)],
+        "its recording",
+        describe=(folder / "output").read_text,
+    )
+    return Run.open(str(found.parent))
+
+
 def recorded(running: subprocess.Popen[str], folder: Path, ending: str) -> Run:
     """Return the recording of a run, once it is over."""
     running.wait(scaled(400))
@@ -111,6 +134,27 @@ def test_nothing_is_found_in_a_run_that_ends_its_workers(
 
     assert run.state == "succeeded", (tmp_path / "output").read_text()
     assert run.findings() == ()
+
+
+@pytest.mark.parametrize(
+    "ending", ["close", "scale-down", "retire", "shutdown", "adaptive"]
+)
+def test_nothing_is_found_in_a_run_that_its_scheduler_records(
+    python: Path, cluster: Slurm, tmp_path: Path, ending: str
+) -> None:
+    run = recorded_by_itself(python, cluster, tmp_path, ending)
+
+    assert run.state == "succeeded", (tmp_path / "output").read_text()
+    assert run.findings() == ()
+
+
+def test_a_scheduler_that_records_has_slurm_say_why_workers_ended(
+    python: Path, cluster: Slurm, tmp_path: Path
+) -> None:
+    run = recorded_by_itself(python, cluster, tmp_path, "time-limit")
+
+    says = "at the time limit of 1 m 00 s of"
+    is_the_verdict(run, Expected("worker-time-limit", says, "environment"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from pathlib import Path
 
 from dask.distributed import Client, Scheduler
 from distributed.deploy.spec import ProcessInterface, SpecCluster
@@ -79,5 +80,42 @@ def with_results(how: str) -> None:
     cluster.close()
 
 
+def reached(file: Path) -> str:
+    """Wait until another process has written a file; return its text."""
+    deadline = time.monotonic() + DEADLINE
+    while not (file.exists() and file.read_text()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{file.name} was not written")
+        time.sleep(0.05)
+    return file.read_text()
+
+
+def owns(folder: Path) -> None:
+    """Make a cluster for another process, and scale it down when that asks for it."""
+    cluster = SignallingCluster()
+    cluster.scale(2)  # type: ignore[no-untyped-call]
+    (folder / "address").write_text(cluster.scheduler_address)
+    reached(folder / "worked")
+    cluster.scale(1)  # type: ignore[no-untyped-call]
+    reached(folder / "done")
+    cluster.close()
+
+
+def visits(folder: Path) -> None:
+    """Work on the cluster of another process while that scales it down."""
+    with Client(reached(folder / "address")) as client:
+        client.wait_for_workers(2, timeout=DEADLINE)
+        kept = client.map(double, range(20))
+        client.gather(kept)
+        (folder / "worked").write_text("yes")
+        left(client, 1)
+        client.gather(kept)
+    (folder / "done").write_text("yes")
+
+
 if __name__ == "__main__":
-    with_results(sys.argv[1])
+    how, *places = sys.argv[1:]
+    if places:
+        {"owns": owns, "visits": visits}[how](Path(places[0]))
+    else:
+        with_results(how)

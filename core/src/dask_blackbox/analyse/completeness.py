@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.run_state import recorded_until, silent_for, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
 from dask_blackbox.events import (
@@ -186,6 +187,9 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     unread = [(each, "was lost with it") for each in run.of(NannyLost)]
     answered = run.of(NannyResponded)
     unread += [(each, "did not report its exit") for each in answered]
+    # What one wrote last that was told to end, and had nothing to do, is about that.
+    exits = worker_exits_of(run) if unread else ()
+    read |= {each.pid for each in exits if each.ordered_by and not each.running_on}
     for event, why in unread:
         if event.pid not in read:
             yield (

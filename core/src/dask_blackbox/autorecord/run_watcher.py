@@ -29,9 +29,14 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.capture.scheduler.ownership import root_span
 from dask_blackbox.capture.scheduler.plugin_registration import register_everywhere
+from dask_blackbox.capture.scheduler.requested_ends import (
+    unwatch_requested_ends,
+    watch_requested_ends,
+)
 from dask_blackbox.capture.scheduler.scheduler import SchedulerCapture
 from dask_blackbox.driver.plugin_registration import scheduler_config, worker_and_nanny
 from dask_blackbox.driver.recorder_options import config_of
+from dask_blackbox.end_orders import units_in
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import HostFact, Manifest, own_version, since_boot
@@ -90,6 +95,7 @@ class _RecordedRun:
     span: str | None
     capture: SchedulerCapture
     busy: float  # monotonic moment at which it last had something to do
+    done: bool = False  # nothing was left to do when a cluster object ended all workers
 
 
 class RunWatcher(SchedulerPlugin):
@@ -100,6 +106,7 @@ class RunWatcher(SchedulerPlugin):
     def __init__(self) -> None:
         self._runs: dict[str, _RecordedRun] = {}  # by client or span
         self._refused: set[str] = set()
+        self._processes: dict[str, dict[str, Any]] = {}  # of the workers, by address
         self._reported_errors: set[str] = set()
         self._by_span = setting("preload.runs") == "span"
         self._most = int(setting("preload.most"))
@@ -122,6 +129,7 @@ class RunWatcher(SchedulerPlugin):
         plugins = worker_and_nanny(self._topic, self._topic)
         await register_everywhere(scheduler, self._topic, plugins, self._warn)
         scheduler.plugins[NAME] = self
+        watch_requested_ends(scheduler, self._ends_requested)
         self._clock = PeriodicCallback(self._end_quiet_runs, _POLL_INTERVAL)
         self._clock.start()
 
@@ -129,8 +137,11 @@ class RunWatcher(SchedulerPlugin):
         """End all recordings; wait for them, but not for long."""
         self._clock.stop()
         self._scheduler.plugins.pop(NAME, None)
+        unwatch_requested_ends(self._scheduler, self._ends_requested)
         for key, recorded in list(self._runs.items()):
-            self._end(key, "failed" if self._unfinished(recorded.client) else LEFT)
+            # What is lost as its cluster is closed had been done.
+            done = recorded.done or not self._unfinished(recorded.client)
+            self._end(key, LEFT if done else "failed")
         # In a thread: while we wait, the recorders pull what is left from us.
         if not await asyncio.to_thread(self._line.close, self._patience):
             logger.warning("recordings are still being finalised, in their own process")
@@ -151,7 +162,7 @@ class RunWatcher(SchedulerPlugin):
             for key, span in self._runs_in(client, tasks):
                 recorded = self._runs.get(key)
                 if recorded is not None:
-                    recorded.busy = time.monotonic()
+                    recorded.busy, recorded.done = time.monotonic(), False
                     continue
                 recorded = self._begin_run(key, client, span, tasks)
                 if recorded is not None:
@@ -163,6 +174,8 @@ class RunWatcher(SchedulerPlugin):
     def log_event(self, topic: str, msg: Any) -> None:
         if topic == self._topic:
             self._scheduler._broker.truncate(topic)  # noqa: SLF001
+            if isinstance(msg, dict) and "here" in msg:
+                self._processes[msg["here"]] = msg.get("process") or {}
             return
         action = msg.get("action") if isinstance(msg, dict) else None
         if topic not in self._scheduler.clients:
@@ -175,11 +188,25 @@ class RunWatcher(SchedulerPlugin):
                 if recorded is not None:
                     recorded.capture.log_event(topic, msg)
 
+    def _ends_requested(self, names: list[str], more: int) -> None:
+        """Note which runs have nothing left to do, if a cluster object ends all workers now."""
+        workers = self._scheduler.workers.values()
+        wanted = set(names)
+        if len(names) + more < len(workers) and not all(
+            any(unit in wanted for unit in units_in(str(each.name))) for each in workers
+        ):
+            return
+        for recorded in self._runs.values():
+            recorded.done = not self._unfinished(recorded.client)
+
     def add_client(self, scheduler: object, client: str) -> None:
         self._line.wake()
 
     def remove_client(self, scheduler: object, client: str) -> None:
         self._refused.discard(client)
+
+    def remove_worker(self, scheduler: object, worker: str, **_: object) -> None:
+        self._processes.pop(worker, None)
 
     # Runs
 
@@ -242,6 +269,9 @@ class RunWatcher(SchedulerPlugin):
         capture.begin(self._scheduler)
         facts = _packages_of(self._scheduler, client)
         capture.report("driver-attached", "driver", client=client, **facts)
+        # Our plugins said it when they came, before there was this run.
+        for address, process in self._processes.items():
+            capture.report("process-ancestors", address, **process)
         recorded = _RecordedRun(
             recording,
             client,

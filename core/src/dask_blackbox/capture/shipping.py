@@ -61,6 +61,7 @@ _MODULES = (
     "scheduler.stalls",
     "scheduler.task_files",
     "scheduler.dask_events",
+    "scheduler.requested_ends",
     "scheduler.scheduler",
 )
 

@@ -100,11 +100,13 @@ class DriverClosing(Event, frozen=True, kw_only=True):
 class WorkersEndedByCluster(Event, frozen=True, kw_only=True):
     """A cluster object of the driver is about to end workers: `scale`, `adapt` or `close`.
 
-    Or a gateway is about to stop a cluster that was idle.
+    Or the scheduler heard that a cluster object in any process is, or that a gateway is about
+    to stop a cluster that was idle.
 
     Attributes:
-        pid: Process id of the driver; None: the gateway orders it.
-        cluster: Class of the cluster object, or `dask-gateway`.
+        pid: Process id of the driver; None: the scheduler heard it.
+        cluster: Class of the cluster object, or `dask-gateway`; empty: the scheduler does not
+            know which cluster object asks.
         scheduler: Address of its scheduler.
         workers: Their names, as the cluster object calls them; a unit of several workers
             (a job of a queue) has one.

@@ -199,7 +199,7 @@ class ProgressCounter:
             removed = of_kind(WorkerRemoved, at, subject, detail)
             scheduler, name, joined = self._names.pop(subject, ("", None, 0.0))
             order = self._orders.order_for(
-                scheduler, name, at, joined=joined, clocks=_CLOCKS
+                scheduler, name, at, address=subject, joined=joined, clocks=_CLOCKS
             )
             self._deaths += removed.expected is False and order is None
             if self._unnamed and subject not in self._gone:

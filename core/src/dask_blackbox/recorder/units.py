@@ -10,11 +10,11 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dask_blackbox.end_orders import is_of_unit
+from dask_blackbox.end_orders import is_of_unit, units_in
 from dask_blackbox.events import (
     DriverAttached,
     DriverClosing,
@@ -235,11 +235,20 @@ class UnitWatch:
                 unit.due = time.monotonic() + unit.pause
 
     def _ended(self, event: WorkersEndedByCluster) -> None:
+        for unit in self._named_in(event.workers):
+            if unit.missing and not unit.over:  # it is gone from the queue then
+                unit.due = 0.0
+            unit.ordered = True
+
+    def _named_in(self, names: Iterable[str]) -> Iterator[_Unit]:
+        """Yield the units that a cluster object calls so, or whose worker's name says it."""
+        wanted = set(names)
         for unit in self._units.values():
-            if unit.names & set(event.workers):
-                if unit.missing and not unit.over:  # it is gone from the queue then
-                    unit.due = 0.0
-                unit.ordered = True
+            if unit.names & wanted:
+                yield unit
+        for address, placed in self._unit_of.items():
+            if any(each in wanted for each in units_in(self._workers.get(address, ""))):
+                yield self._units[placed]
 
     def _closing(self, event: DriverClosing) -> None:
         if event.ends_workers_of is not None:

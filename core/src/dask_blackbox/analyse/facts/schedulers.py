@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dask_blackbox.analyse.signals import BY_SIGNAL
 from dask_blackbox.events import (
     DriverEnded,
     SchedulerClosing,
@@ -30,6 +31,13 @@ class Schedulers:
                 (each.scheduler, each.at)
                 for each in run.of(SchedulerClosing)
                 if each.reason == _ASKED
+            ]
+        )
+        self._stopped = self._first(
+            [
+                (each.scheduler, each.at)
+                for each in run.of(SchedulerClosing)
+                if each.reason.startswith(BY_SIGNAL)
             ]
         )
         self._lost = self._first(
@@ -69,6 +77,10 @@ class Schedulers:
         """
         asked = self._asked.get(scheduler)
         return asked is not None and at <= asked <= at + within
+
+    def stopped_at(self, scheduler: str) -> float | None:
+        """Return when a signal ended a scheduler, epoch seconds; None: none did."""
+        return self._stopped.get(scheduler)
 
     def end_of(self, scheduler: str) -> float | None:
         """Return from when on none of a scheduler's workers existed, as far as is known."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.cluster_stops import without_stopped_clusters
 from dask_blackbox.analyse.facts.mpi_ranks import RankExit, first_rank_exit
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
@@ -109,7 +110,8 @@ def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
         epoch("left").alias("left"),
     )
     found = [witnesses.exit_of(process) for process in processes.iter_rows(named=True)]
-    return tuple(sorted(found, key=lambda each: each.joined))
+    found.sort(key=lambda each: each.joined)
+    return tuple(without_stopped_clusters(run, found))
 
 
 class _ExitFields:
@@ -244,7 +246,12 @@ class _ExitSources:
         stopped = made.signal is None or (made.closing or "").startswith(BY_SIGNAL)
         clocks = self._outcome.clocks if stopped else 0.0
         return self._orders.order_for(
-            scheduler, made.name, made.at, joined=joined, clocks=clocks
+            scheduler,
+            made.name,
+            made.at,
+            address=made.address,
+            joined=joined,
+            clocks=clocks,
         )
 
     def _reports_of(
@@ -385,7 +392,10 @@ class _ExitSources:
         # A cluster object ends its workers, then asks the scheduler to end; where the driver is
         # not recorded, nothing else says so.
         stopped = (made.closing or "").startswith(BY_SIGNAL) and not made.running_on
-        unheard = stopped and not self._run.of(DriverAttached)
+        drivers = [
+            each for each in self._run.of(DriverAttached) if each.pid is not None
+        ]
+        unheard = stopped and not drivers
         if unheard and self._schedulers.was_asked_to_close(scheduler, made.at, WINDOW):
             return True
         return closing is not None and made.at > closing

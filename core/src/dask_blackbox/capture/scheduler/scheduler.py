@@ -35,6 +35,7 @@ from .inventory import Inventory, scheduler_facts, worker_facts
 from .nanny_checks import NannyCheck, silent_workers
 from .ownership import ForeignLines, Ownership
 from .plugin_registration import register_everywhere, unregister_everywhere
+from .requested_ends import unwatch_requested_ends, watch_requested_ends
 from .row_buffer import RowBuffer
 from .samples import Measures
 from .stalls import StallWatch, UnrunnableWatch
@@ -149,6 +150,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._nannies = NannyCheck(scheduler, self._event)
         self._inventory = Inventory(scheduler, self._voice, self._event)
         watch_closing(scheduler)
+        watch_requested_ends(scheduler, self._ends_requested)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
         scheduler.plugins[self.name] = self
         for address in scheduler.workers:
@@ -177,12 +179,15 @@ class SchedulerCapture(SchedulerPlugin):
     def _take_line(self, row: list[Any]) -> None:
         self._put("log", row)
         if ends_idle_cluster(row):
-            workers = [str(each.name) for each in self._scheduler.workers.values()]
-            self._event(
-                "workers-ended-by-cluster", "", cluster="dask-gateway",
-                scheduler=self._address, workers=workers[:_MOST_NAMES],
-                more=max(len(workers) - _MOST_NAMES, 0),
-            )  # fmt: skip
+            names = [str(each.name) for each in self._scheduler.workers.values()]
+            more = max(len(names) - _MOST_NAMES, 0)
+            self._ends_requested(names[:_MOST_NAMES], more, "dask-gateway")
+
+    def _ends_requested(self, workers: list[str], more: int, by: str = "") -> None:
+        self._event(
+            "workers-ended-by-cluster", "", cluster=by, scheduler=self._address,
+            workers=workers, more=more,
+        )  # fmt: skip
 
     async def _listen_on_tcp(self) -> None:
         """Open a socket for the recorder on a scheduler without one (`processes=False`).
@@ -219,6 +224,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._tap.detach()
         scheduler = self._scheduler
         unwatch_closing(scheduler)
+        unwatch_requested_ends(scheduler, self._ends_requested)
         scheduler.plugins.pop(self.name, None)
         # The broker would keep a topic for each recording of a long-lived cluster; later,
         # as words of workers and nannies may still be on their way.
