@@ -278,7 +278,7 @@ def test_the_memory_of_a_gpu_is_not_that_of_a_process(
 ) -> None:
     found = the_verdict(
         a_run(
-            a_worker(memory_limit=2**32),
+            a_worker(memory_limit=2**32, nthreads=2),
             an_event(
                 "process-ancestors", "tcp://w1", at=1.5, limits={"ulimit -v": 2**33}
             ),

@@ -15,6 +15,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import PrintedFailure, printed_failures
 from dask_blackbox.analyse.driver_position import DriverPosition
 from dask_blackbox.analyse.exception_origin import is_lost
+from dask_blackbox.analyse.facts.devices import device_use_before, devices_of
 from dask_blackbox.analyse.failures import NOT_INHERITED, TaskFailure
 from dask_blackbox.analyse.frames import (
     call_path_of,
@@ -29,6 +30,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
     WORKER_PLUGIN_FAILED,
 )
+from dask_blackbox.analyse.signatures.frequent import GPU_MEMORY_EXHAUSTED
 from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.events import DriverAttached, GraphUpdated
 from dask_blackbox.finding import Evidence
@@ -37,9 +39,11 @@ from dask_blackbox.formatting import (
     class_of,
     code_line,
     counted,
+    duration,
     listed,
     short,
     short_with_paths,
+    size,
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -64,6 +68,32 @@ def evidence_of_failure(
     )
     if tail := end_of(failure.traceback):
         yield Evidence(text=tail[:1500], source="errors", at=at)
+    yield from _of_its_device(case, failure)
+
+
+def _of_its_device(case: Case, failure: TaskFailure) -> Iterator[Evidence]:
+    """Yield how full the GPU was whose memory was exhausted, as it was sampled before."""
+    said = (failure.raised.message, *(failure.root or ()))
+    worker = failure.worker or ""
+    device = devices_of(case.run).get(worker)
+    if device is None or not any(map(GPU_MEMORY_EXHAUSTED.search, said)):
+        return
+    name = f" ({device.name})" if device.name else ""
+    of = f" of {size(device.total)}" if device.total else ""
+    used = device_use_before(case.run, worker, failure.at)
+    text = f"it has {size(device.total)}" if device.total else ""
+    if used is not None and device.peak is not None:
+        ago = duration(max(failure.at - used[0], 0.0))
+        text = (
+            f"{size(used[1])}{of} were in use {ago} before; the most in any sample of the "
+            f"run was {size(device.peak)}"
+        )
+    if text:
+        yield Evidence(
+            text=f"The memory of the GPU{name} of {case.name_of(worker)}: {text}.",
+            source="metrics",
+            at=used[0] if used is not None else failure.at,
+        )
 
 
 def line_clause(failure: TaskFailure) -> str:

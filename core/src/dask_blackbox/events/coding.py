@@ -196,6 +196,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "ready",  # tasks waiting on the worker; processing+queued for the scheduler
         "in_memory",
         "status",  # running | paused | closing_gracefully | …
+        "gpu",  # percent of the time in which the worker's GPU computed
+        "gpu_memory",  # bytes of that GPU that are in use, by whatever process
     ),
     # Everything else: a moment, a kind, a subject and details.
     "event": (

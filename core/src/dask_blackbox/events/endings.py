@@ -562,6 +562,9 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
         pid: Process id of the worker.
         ancestors: Process ids with their start times, the parent first.
         boot: Names the running kernel and the space of process ids.
+        machine: Host name of its machine.
+        gpu: Name of its GPU, the first of those that it may use; empty: NVML knows none.
+        gpu_memory: Bytes of that GPU.
         lifetime: Seconds after its start at which it leaves (`--lifetime`); null: never.
         units: Environment variables in which cluster managers name the unit (job) that a
             process runs in: `{"SLURM_JOB_ID": "12"}`.
@@ -574,6 +577,9 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
     pid: int | None = None
     ancestors: tuple[tuple[int, str | None], ...] = ()
     boot: str | None = None
+    machine: str = ""
+    gpu: str = ""
+    gpu_memory: int | None = None
     lifetime: float | None = None
     units: dict[str, str] = {}
     limits: dict[str, int] = {}

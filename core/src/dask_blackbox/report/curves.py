@@ -160,6 +160,8 @@ _TRACKS = (
     ("waiting", "Tasks on workers", "number", (("executing", "executing"), ("ready", "ready"))),
     ("network", "Network", "bytes", (("net_read", "read"), ("net_write", "written"))),
     ("disk", "Disk and spilled data", "bytes", (("disk_read", "read"), ("disk_write", "written"), ("spilled", "spilled"))),
+    ("devices", "Memory of GPUs", "bytes", (("gpu_memory", "in use on the fullest"),)),
+    ("gpus", "GPUs busy (percent)", "number", (("gpu", "mean of all workers"),)),
     ("loop", "Event loop of the scheduler", "seconds", (("loop", "between two turns"),)),
 )  # fmt: skip
 
@@ -241,6 +243,8 @@ def summed_metrics(
             pl.col("memory").max(),
             pl.col("cpu").mean() / 100,
             pl.col("event_loop").max(),
+            pl.col("gpu_memory").max(),
+            pl.col("gpu").mean(),
             *(pl.col(name).mean() for name in (*means, "executing", "ready")),
         )
     )
@@ -251,6 +255,9 @@ def summed_metrics(
             pl.col("memory").max().alias("most"),
             pl.col("memory").sum(),
             pl.col("cpu").sum().alias("cores"),
+            # Not their sum: several workers may use one device.
+            pl.col("gpu_memory").max(),
+            pl.col("gpu").mean(),
             *(pl.col(name).sum() for name in (*means, "executing", "ready")),
         )
     )

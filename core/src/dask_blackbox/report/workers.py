@@ -7,13 +7,14 @@ from collections import Counter
 import msgspec
 import polars as pl
 
+from dask_blackbox.analyse.facts.devices import Device, devices_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.units import Unit, units_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.worker_memory import peaks_of, spilled_by_worker
-from dask_blackbox.events import WorkerAdded
+from dask_blackbox.events import ProcessAncestors, WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.run_tables import RunTables
@@ -27,12 +28,14 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
         label: What people call it: Dask's name for it, with as much of its address as distinguishes
             it from the others of that name; or else its address.
         worker: Which worker it is: processes of one name on one scheduler follow each other.
+        machine: Host name of its machine, if it reported one that its address does not say.
         fate: `stayed` to the end, `left` in good order, or `died`.
         how: How it ended, in words, and in which unit (job) of a cluster manager it ran.
         joined: Epoch seconds.
         left: Epoch seconds, or None while it was there.
         limit: Its memory limit in bytes.
         busy: Seconds that its threads computed.
+        device: Its GPU, if NVML knows one.
         death: All that is known of its death, if it died.
         running: (key, epoch seconds of its start or None) of what it was executing then.
     """
@@ -48,11 +51,13 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
     left: float | None
     fate: str
     how: str
+    machine: str = ""
     tasks: int = 0
     troubles: int = 0
     busy: float = 0.0
     peak: int | None = None
     spilled: int | None = None
+    device: Device | None = None
     death: WorkerExit | None = None
     running: list[tuple[str, float | None]] = msgspec.field(default_factory=list)
 
@@ -79,8 +84,10 @@ def worker_processes(run: RunTables) -> list[WorkerProcess]:
 
 
 def _processes_of(run: RunTables) -> list[WorkerProcess]:
+    machines = {each.subject: each.machine for each in run.of(ProcessAncestors)}
     peaks = dict(peaks_of(run).select("source", "peak").iter_rows())
     spilled = dict(spilled_by_worker(run).iter_rows())
+    devices = devices_of(run)
     exits = {(each.address, each.pid): each for each in worker_exits_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
     processes = [
@@ -94,10 +101,13 @@ def _processes_of(run: RunTables) -> list[WorkerProcess]:
         unit = units.of_worker(process.address, row["name"])
         if unit is not None:
             process.how += f"; {_unit_text(unit)}"
+        machine = machines.get(process.address, "")
+        process.machine = "" if machine == process.host else machine
     did = _work(executions_of(run), processes)
     for place, process in enumerate(processes):
         process.tasks, process.troubles, process.busy = did.get(place, (0, 0, 0.0))
         process.spilled = spilled.get(process.address)
+        process.device = devices.get(process.address)
         last = process.death.peak_memory if process.death else None
         process.peak = max(peaks.get(process.address, 0), last or 0) or None
     return processes

@@ -38,13 +38,13 @@ _COUNT = pl.Int64
 _TYPES: dict[str, ColumnType] = {
     **dict.fromkeys(("at", "start", "stop", "joined", "left"), MOMENT),
     **dict.fromkeys(DURATIONS, _NUMBER),
-    **dict.fromkeys(("cpu", "net_read", "net_write"), _NUMBER),
+    **dict.fromkeys(("cpu", "gpu", "net_read", "net_write"), _NUMBER),
     **dict.fromkeys(("disk_read", "disk_write"), _NUMBER),
     **dict.fromkeys(
         ("nbytes", "thread", "pid", "seq", "memory", "managed", "spilled", "fds"),
         _COUNT,
     ),
-    **dict.fromkeys(("executing", "ready", "in_memory", "level"), _COUNT),
+    **dict.fromkeys(("executing", "ready", "in_memory", "level", "gpu_memory"), _COUNT),
     **dict.fromkeys(("nthreads", "memory_limit", "exit_code", "lost"), _COUNT),
     **dict.fromkeys(("expected", "asked_to_close"), pl.Boolean),
 }

@@ -32,6 +32,7 @@ from dask_blackbox.analyse.signatures.python import (
     PORT_IN_USE,
     PROGRAM_FAILED,
 )
+from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import class_of, short, short_with_paths
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -71,8 +72,14 @@ def _explained(
             traceback=failure.traceback,
             file=one_file(files_of_task(run, failure.key)),
             printed=program and last_error_before(run, failure.at, within=_JUST_NOW),
+            threads=run.once(_threads).get(failure.worker or ""),
         )
     )
+
+
+def _threads(run: RunTables) -> dict[str, int | None]:
+    """Return how many tasks each worker runs at once, by its address."""
+    return {each.subject: each.nthreads for each in run.of(WorkerAdded)}
 
 
 def failure_text(run: RunTables, failure: TaskFailure) -> str:

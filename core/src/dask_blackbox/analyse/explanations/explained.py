@@ -24,6 +24,7 @@ class Context:
         traceback: Its traceback.
         file: The file or URL that was being read, if it is known.
         printed: What a program that failed had printed last, if nothing captured it.
+        threads: How many tasks its worker runs at once; None: not known.
     """
 
     exception: str
@@ -31,6 +32,7 @@ class Context:
     traceback: str = ""
     file: str | None = None
     printed: str | None = None
+    threads: int | None = None
 
 
 @dataclass(frozen=True)

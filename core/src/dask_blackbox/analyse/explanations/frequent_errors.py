@@ -91,11 +91,16 @@ def _gpu_memory_exhausted(found: re.Match[str], context: Context) -> Explained:
     """Explain that a device had no memory left, with what its allocator says of it."""
     facts = _ALLOCATORS_FACTS.findall(context.message)
     said = f" ({', '.join(each.lstrip('(') for each in facts[:4])})" if facts else ""
+    alone = (
+        ""
+        if context.threads == 1
+        else "one task at a time for each GPU (`threads_per_worker=1`), "
+    )
     return Explained(
         f"the memory of the GPU was exhausted{said}",
-        "Use smaller partitions or batches, one task at a time for each GPU "
-        "(`threads_per_worker=1`), and spilling (`LocalCUDACluster(device_memory_limit=…, "
-        "rmm_pool_size=…)`). More memory for the worker's process does not help.",
+        f"Use smaller partitions or batches, {alone}and spilling "
+        "(`LocalCUDACluster(device_memory_limit=…, rmm_pool_size=…)`). More memory for the "
+        "worker's process does not help.",
     )
 
 

@@ -114,6 +114,7 @@ def _worker_sample(now: float, address: str, ws: WorkerState) -> tuple[object, .
         net.get("read_bps"), net.get("write_bps"), disk.get("read_bps"),
         disk.get("write_bps"), m.get("event_loop_interval"),
         counts.get("executing"), max(0, ready), len(ws.has_what), ws.status.name,
+        m.get("gpu_utilization"), m.get("gpu_memory_used"),
     )  # fmt: skip
 
 
@@ -128,7 +129,7 @@ def _scheduler_sample(now: float, scheduler: Scheduler) -> tuple[object, ...]:
         recent.get("host_net_io.write_bps"), recent.get("host_disk_io.read_bps"),
         recent.get("host_disk_io.write_bps"),
         getattr(scheduler, "_tick_interval_observed", None), processing, ready,
-        len(scheduler.tasks), scheduler.status.name,
+        len(scheduler.tasks), scheduler.status.name, None, None,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import platform
 import sys
 import threading
 import time
@@ -692,8 +693,13 @@ def _is_the_drivers_process() -> bool:
 
 def _process_of(worker: Worker) -> dict[str, object]:
     lifetime = getattr(worker, "lifetime", None)
+    monitor = getattr(worker, "monitor", None)
+    device = getattr(monitor, "gpu_name", None)  # by `distributed.diagnostics.nvml`
     return {
         **ancestry(),
+        "machine": platform.node(),
+        "gpu": str(device or ""),
+        "gpu_memory": getattr(monitor, "gpu_memory_total", None) if device else None,
         "lifetime": lifetime,
         "units": named_units(os.environ),
         "limits": memory_limits(),
