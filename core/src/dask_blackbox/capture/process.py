@@ -117,6 +117,9 @@ def named_units(environ: Mapping[str, str]) -> dict[str, str]:
         named["SGE_JOB_ID"] = environ["JOB_ID"][
             :_LONGEST_UNIT
         ]  # others use this name too
+    container = environ.get("CONTAINER_ID", "")
+    if container.startswith("container_"):  # YARN's; others use this name too
+        named["CONTAINER_ID"] = container[:_LONGEST_UNIT]
     pod = environ.get("HOSTNAME", "")
     if environ.get("KUBERNETES_SERVICE_HOST") and 0 < len(pod) < _LONGEST_HOST_NAME:
         named["KUBERNETES_POD"] = pod

@@ -46,8 +46,11 @@ class ClusterKind(Part, frozen=True, kw_only=True):
         scheduler: Address of its scheduler, if the driver has to close it.
         owned: Id of that scheduler; empty: another process closes the cluster.
         gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
-        name: The gateway's name of it.
-        units: Ids of the units (jobs of a queue) that it had requested, by its own names.
+        name: What its manager calls it: the gateway's name, Coiled's or Databricks' id, YARN's
+            application id, the name or id that dask-cloudprovider gave it.
+        page: Address of its page at its manager; empty: not known.
+        units: Ids of the units (jobs of a queue, instances of a cloud) that it had requested, by
+            its own names.
         folder: Where the manager writes the logs of these, if the cluster object says it.
     """
 
@@ -57,6 +60,7 @@ class ClusterKind(Part, frozen=True, kw_only=True):
     owned: str = ""
     gateway: str = ""
     name: str = ""
+    page: str = ""
     units: dict[str, str] = {}
     folder: str | None = None
 

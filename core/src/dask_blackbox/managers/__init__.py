@@ -13,9 +13,10 @@ from dask_blackbox.managers.base import Manager
 from dask_blackbox.managers.kubernetes import KUBERNETES
 from dask_blackbox.managers.queues import QUEUES
 from dask_blackbox.managers.slurm import SLURM
+from dask_blackbox.managers.unasked import UNASKED
 
-MANAGERS: tuple[Manager, ...] = (SLURM, *QUEUES, KUBERNETES)
-"""The managers that are asked."""
+MANAGERS: tuple[Manager, ...] = (SLURM, *QUEUES, KUBERNETES, *UNASKED)
+"""The managers that are known; those whose `asked` is true are asked."""
 
 __all__ = [
     "MANAGERS",
@@ -40,7 +41,7 @@ def manager_named(name: str) -> Manager | None:
 def unit_named_in(variables: Mapping[str, str]) -> tuple[Manager, str] | None:
     """Return the manager and the unit that environment variables name; None: none."""
     for each in MANAGERS:
-        if unit := variables.get(each.variable):
+        if each.variable and (unit := variables.get(each.variable)):
             return each, each.id_of(unit)
     return None
 

@@ -66,6 +66,7 @@ class Manager(Protocol):
         limit: The manager's name of the time limit of a unit.
         cancel: The command with which people end a unit.
         tell: The command that says what became of one.
+        asked: Whether it is asked; else its units are only named.
     """
 
     @property
@@ -100,6 +101,9 @@ class Manager(Protocol):
 
     @property
     def tell(self) -> str: ...
+
+    @property
+    def asked(self) -> bool: ...
 
     def id_of(self, text: str) -> str:
         """Return the id of a unit from what a variable says."""
@@ -137,6 +141,7 @@ class JobQueue:
         lasting: What the states of a unit begin with that has not ended.
         ending: Those of them in which its end is decided, and its reason that of the end.
         files: Patterns of the names of its logs; `{id}` is the unit's.
+        asked: As in `Manager`.
     """
 
     name: str
@@ -154,6 +159,7 @@ class JobQueue:
     lasting: tuple[str, ...]
     ending: tuple[str, ...] = ()
     files: tuple[str, ...]
+    asked: bool = True
 
     def id_of(self, text: str) -> str:
         """Return the id of a unit from what a variable says."""

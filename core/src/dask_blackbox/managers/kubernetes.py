@@ -44,6 +44,7 @@ class Kubernetes:
         limit: As in `Manager`.
         cancel: As in `Manager`.
         tell: As in `Manager`.
+        asked: As in `Manager`.
     """
 
     name: str = "Kubernetes"
@@ -57,6 +58,7 @@ class Kubernetes:
     limit: str = "activeDeadlineSeconds"
     cancel: str = "kubectl delete"
     tell: str = "kubectl describe pod"
+    asked: bool = True
 
     def id_of(self, text: str) -> str:
         """Return the id: it is what the variable says."""

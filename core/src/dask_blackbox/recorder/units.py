@@ -171,7 +171,7 @@ class UnitWatch:
 
     def _named(self, event: UnitsNamed) -> None:
         manager = manager_of_cluster(event.cluster)
-        if manager is None:
+        if manager is None or not manager.asked:
             return
         arrived = set(self._workers.values())
         for name, unit in event.units.items():
@@ -206,7 +206,7 @@ class UnitWatch:
 
     def _placed(self, event: ProcessAncestors) -> None:
         named = unit_named_in(event.units)
-        if named is None:
+        if named is None or not named[0].asked:
             return
         manager, unit = named
         known = self._unit(unit, manager)

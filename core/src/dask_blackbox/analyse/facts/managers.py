@@ -14,6 +14,8 @@ _NAMES = {
     "HelmCluster": "Kubernetes",
     "GatewayCluster": "dask-gateway",
     "YarnCluster": "YARN",
+    "coiled.Cluster": "Coiled",
+    "DatabricksCluster": "Databricks",
 }
 
 

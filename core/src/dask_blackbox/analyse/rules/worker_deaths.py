@@ -613,9 +613,16 @@ _REASONS = (
 def _ask(manager: str, deaths: Sequence[WorkerExit]) -> str:
     """Return what to ask a cluster manager that may have ended workers."""
     hosts = listed(sorted({death.host for death in deaths if death.host}))
+    on, known = f" on {hosts}" if hosts else "", manager_named(manager)
+    if known is not None and not known.asked:
+        return (
+            f"Find out from {manager} why the {known.unit} of these workers ended{on}: an "
+            "interruption (spot), a failed host, a limit and a person look the same from inside. "
+            f"`{known.tell}` says it. After an interruption or a failed host, a retry helps."
+        )
     return (
         f"Find out from {manager} why it ended the job or pod of these workers"
-        f"{f' on {hosts}' if hosts else ''}: {_REASONS}.{_how_to_ask(manager)} "
+        f"{on}: {_REASONS}.{_how_to_ask(manager)} "
         "After a time limit or a memory limit, a retry fails again: raise that limit, or make "
         "tasks smaller. After preemption or a failed node, a retry helps."
     )

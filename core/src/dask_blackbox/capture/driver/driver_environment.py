@@ -172,8 +172,9 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
     held = getattr(cluster, "__dict__", {})
     images = [held.get(name) for name in _IMAGES]
     facts: dict[str, object] = {
-        "kind": type(cluster).__name__,
+        "kind": _kind_of(type(cluster)),
         "image": next((i for i in images if isinstance(i, str) and i), None),
+        **_name_and_page(type(cluster), held),
     }
     if (found := gateway_cluster(cluster)) is not None:
         facts |= {"gateway": found[0].address, "name": found[1]}
@@ -185,6 +186,31 @@ def facts_of_cluster(cluster: object) -> dict[str, object]:
     elif (pods := pods_of(cluster)) is not None:
         facts["units"] = pods
     return facts
+
+
+def _kind_of(kind: type) -> str:
+    """Return the name of a class of cluster objects, with its library where that is needed."""
+    library = kind.__module__.partition(".")[0]
+    alone = kind.__name__ == "Cluster" and library != "distributed"
+    return f"{library}.Cluster" if alone else kind.__name__
+
+
+def _name_and_page(kind: type, held: dict[str, Any]) -> dict[str, str]:
+    """Return what a cluster's manager calls it, and its page there, as its object holds them."""
+    library = kind.__module__.partition(".")[0]
+    found: dict[str, object] = {}
+    if library == "coiled":
+        found["name"] = held.get("cluster_id")
+        server = getattr(held.get("cloud"), "server", None)
+        if found["name"] and isinstance(server, str):
+            found["page"] = f"{server}/clusters/{found['name']}"
+    elif library == "dask_yarn":
+        found["name"] = getattr(held.get("application_client"), "id", None)
+    elif library == "dask_databricks":
+        found["name"] = (held.get("_cluster_info") or {}).get("name")
+    elif library == "dask_cloudprovider":
+        found["name"] = held.get("cluster_arn") or held.get("uuid")
+    return {name: str(value) for name, value in found.items() if value}
 
 
 def gateway_cluster(cluster: object) -> tuple[Any, str] | None:

@@ -105,15 +105,20 @@ class OrderedEnds:
         )
 
     def _note_ended(self, cluster: Any) -> None:
+        workers = cluster.workers
         wanted = {
             each
             for key, spec in cluster.worker_spec.items()
-            for each in _names(key, spec)
+            for each in (*_names(key, spec), *_own_name(workers.get(key)))
         }
-        known = {str(each) for each in cluster.workers}
-        # Those that are still being started are not in the cluster's own table.
-        created = (getattr(each, "name", None) for each in cluster._created)
-        known |= {str(name) for name in created if name is not None}
+        known = {
+            each
+            for key, worker in workers.items()
+            for each in (str(key), *_own_name(worker))
+        }
+        if not wanted or _are_named_by(cluster):
+            # Those that are still being started are not in the cluster's own table.
+            known |= {name for each in cluster._created for name in _own_name(each)}
         noted = self._noted.setdefault(cluster, set())
         noted &= known - wanted  # the names of ended workers are given again
         names = known - wanted - noted
@@ -145,12 +150,45 @@ def units_of(
     """
     units: dict[str, str] = {}
     folder = None
-    for name, worker in list(cluster.workers.items()):
-        unit = getattr(worker, "job_id", None)
-        if unit is not None and str(unit) not in known:
-            units[str(name)] = str(unit)
+    for key, worker in list(cluster.workers.items()):
+        unit = unit_of(worker)
+        if unit is not None and unit not in known:
+            name = getattr(worker, "name", None)  # those of clouds choose it themselves
+            units[str(key if name is None else name)] = unit
             folder = folder or getattr(worker, "log_directory", None)
     return units, None if folder is None else os.path.abspath(str(folder))
+
+
+_UNITS = (
+    ("job_id", ""),  # of a queue
+    ("task_arn", ""),  # of Amazon ECS
+    ("instance", "InstanceId"),  # of Amazon EC2
+    ("instance", "id"),  # of OpenStack
+    ("droplet", "id"),
+)
+"""Where worker objects hold the ids of their units: attribute, and key or attribute of that."""
+_NAMED = ("vm", "gcp_config", "server")
+"""What worker objects hold whose virtual machines are called as their workers."""
+
+
+def unit_of(worker: object) -> str | None:
+    """Return the id that a manager gave to what runs a worker; None: not known.
+
+    Args:
+        worker: Of a cluster object.
+    """
+    held = getattr(worker, "__dict__", {})
+    for attribute, part in _UNITS:
+        found: Any = held.get(attribute)
+        if part and isinstance(found, dict):
+            found = found.get(part)
+        elif part and found is not None:
+            found = getattr(found, part, None)
+        if isinstance(found, (str, int)) and str(found):
+            return str(found).rpartition("/")[2]
+    name = held.get("name")
+    called_so = any(held.get(each) is not None for each in _NAMED)
+    return name if called_so and isinstance(name, str) else None
 
 
 def pods_of(cluster: Any) -> dict[str, str] | None:
@@ -170,6 +208,23 @@ def _names(key: object, spec: Any) -> tuple[str, ...]:
     """Return what a worker that is wanted may be called: its options may name it otherwise."""
     named = spec.get("options", {}).get("name")
     return (str(key),) if named is None else (str(key), str(named))
+
+
+def _own_name(worker: object) -> tuple[str, ...]:
+    """Return what a worker object calls its worker; nothing if it has no name."""
+    name = getattr(worker, "name", None)
+    return () if name is None else (str(name),)
+
+
+def _are_named_by(cluster: Any) -> bool:
+    """Return whether worker objects take the names that their cluster object gives them.
+
+    Those of virtual machines choose their own.
+    """
+    return all(
+        set(_own_name(worker)) <= set(_names(key, cluster.worker_spec.get(key, {})))
+        for key, worker in cluster.workers.items()
+    )
 
 
 _LOGS = "_log"
