@@ -1,4 +1,4 @@
-"""Dask on a real Ray, in an environment of its own: tasks are not recorded, what they raise is."""
+"""Dask on a real Ray, in an environment of its own: its tasks, and what they raise."""
 
 from __future__ import annotations
 
@@ -30,6 +30,29 @@ def folder() -> Iterator[Path]:
     """A folder with a short path: Ray's sockets lie deep below it."""
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as made:
         yield Path(made)
+
+
+DOES = {"good": "load", "raises": "divide", "killed": "die"}
+OUTCOMES = {
+    "good": {"finished": 4},
+    "raises": {"erred": 1, "finished": 2},
+    "killed": {"killed": 3},
+}
+"""How many tasks ended how; one that waits for a result of another that failed never runs."""
+
+
+def are_recorded(run: Run, ending: str) -> None:
+    """Check that the tasks of a run are there, with their functions, times and workers."""
+    tasks = run.tasks
+    assert dict(tasks.group_by("outcome").len().rows()) == OUTCOMES[ending]
+    also = {"sum"} if ending == "good" else set()
+    assert {*tasks["prefix"]} == {DOES[ending], *also}
+    assert (tasks["compute"] >= 0).all()
+    assert (tasks["start"] <= tasks["stop"]).all()
+    workers = {*tasks["worker"].drop_nulls()}
+    assert workers == {*run.workers["address"]}
+    assert all(each.startswith("ray://") for each in workers)
+    assert workers or ending == "killed"  # who is killed cannot report itself
 
 
 @pytest.mark.parametrize(
@@ -68,6 +91,7 @@ def test_what_a_task_on_ray_raised_is_the_verdict(
     recorded = Run.open(str(recording / "attempt=1"))
 
     assert (recorded.state == "succeeded") is (expected is None), printed[-2_000:]
+    are_recorded(recorded, ending)
     found = [each for each in recorded.findings() if each.severity == "failure"]
     assert [each.rule for each in found] == list(expected or ())[:1]
     assert expected is None or found[0].title.startswith(expected[1])

@@ -253,9 +253,8 @@ def _place_on_ray(failure: RayFailure) -> _Place:
     key = (
         f"It was task {quoted_key(failure.key, 80)}" if failure.key else "It was a task"
     )
-    then = f"{key} of Dask on Ray, whose tasks and workers are not recorded"
     return _Place(
-        then,
+        f"{key} of Dask on Ray",
         who=_RAYS_TASK,
         rule="task-exception",
         subject=Subject(key=failure.key or None),
@@ -465,7 +464,7 @@ _RAYS_TASK = "a task of Dask on Ray"
 
 _LOST_BY_RAY = (
     "Ray itself reports this of a task of Dask, and not the task's own code; what happened to "
-    "Ray's worker is unknown, because Ray's tasks and workers are not recorded"
+    "Ray's worker is unknown, because Ray's own logs are not recorded"
 )
 
 _READ_LOGS_OF_RAY = (

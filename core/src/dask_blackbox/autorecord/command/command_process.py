@@ -289,6 +289,14 @@ def listen() -> None:
                 _listen_to_tests()
 
 
+def listen_to_ray() -> None:
+    """Report the tasks of Dask on Ray, which this process has just imported."""
+    listen()
+    with guard("tasks of Dask on Ray"):
+        if (calls := _calls.own) is not None:
+            calls.start()
+
+
 def _listen_to_tests() -> None:
     """Listen for failed tests, after which their runner continues and exits with a code."""
     runner: Any = sys.modules.get("_pytest.runner")

@@ -209,6 +209,18 @@ def _listen_before_client(_: Any) -> None:
         pass
 
 
+def _listen_to_ray(_: Any) -> None:
+    """Listen to a driver that has Ray run Dask's tasks; Ray's workers import the same."""
+    if "default_worker" in " ".join(getattr(sys, "orig_argv", ())):
+        return
+    try:
+        from dask_blackbox.autorecord.command import command_process
+
+        command_process.listen_to_ray()
+    except Exception:
+        pass
+
+
 def _watch_the_main_thread(_: Any) -> None:
     """Report where the driver is before it has a client: it may wait for something else."""
     words = " ".join(getattr(sys, "orig_argv", ()))
@@ -270,6 +282,7 @@ _AFTER_LOADING = {
     "distributed.client": _watch_the_main_thread,
     "subprocess": _watch_starts,
     "distributed.nanny": _keep_configured_path,
+    "ray.util.dask.scheduler": _listen_to_ray,
 }
 
 

@@ -42,6 +42,7 @@ from .handled_errors import forget, received_below, remember
 from .merged_calls import MergedCalls
 from .ordered_ends import OrderedEnds, scheduler_that_ends
 from .patches import Patches
+from .ray_tasks import RayTasks
 from .reused_keys import ReusedKeys
 
 _MOST, _KEPT = 100, 20
@@ -81,6 +82,7 @@ _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _patches = Patches()
 _gateway_patches = Patches()  # its library may be imported later
+_on_ray: list[RayTasks] = []  # so may be Ray's: one, or none
 _sees_forks = False
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
@@ -126,6 +128,9 @@ class DriverCalls:
     def stop(self) -> None:
         """Stop watching calls, and report what was held back."""
         programs.report_unreaped()
+        if _listeners == [self]:
+            while _on_ray:
+                _on_ray.pop().stop()
         with _lock:
             if self in _listeners:
                 _listeners.remove(self)
@@ -154,6 +159,11 @@ class DriverCalls:
         """Report that the process is about to be ended by a signal of its own."""
         if self._ends is not None and os.getpid() == self._pid:
             self._ends()
+
+    def send(self, kind: str, row: list[object]) -> None:
+        """Take a row of another kind, of which there are few enough."""
+        if os.getpid() == self._pid:
+            self._sink(kind, row)
 
     def take_row(self, row: list[object]) -> None:
         """Take an event; of very many of a kind, only the newest are reported, at the end."""
@@ -502,6 +512,7 @@ def _install() -> None:
         _sees_forks = True  # this cannot be taken back
         os.register_at_fork(after_in_parent=_forked)
     _install_in_gateway()
+    _install_on_ray()
     if _patches:
         return
     if "distributed.client" not in sys.modules:
@@ -553,6 +564,19 @@ def _install_in_gateway() -> None:
     inner = getattr(gateway, "sync", None)
     if inner is not None and not _gateway_patches:
         _gateway_patches.replace(gateway, "sync", inner, _watched_sync(inner))
+
+
+def _install_on_ray() -> None:
+    """Report the tasks that Dask has Ray run."""
+    if "ray.util.dask.scheduler" in sys.modules and not _on_ray:
+        tasks = RayTasks(_send_of_ray)
+        tasks.start()
+        _on_ray.append(tasks)
+
+
+def _send_of_ray(kind: str, row: list[object]) -> None:
+    for listener in tuple(_listeners):
+        listener.send(kind, row)
 
 
 def _watched_sync(inner: Any) -> object:
