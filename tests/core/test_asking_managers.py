@@ -447,6 +447,32 @@ def test_the_log_of_a_job_says_why_its_worker_did_not_start() -> None:
     assert "exit code 127" in found.cause
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/spool/job00012/slurm_script: line 10: module: command not found",
+        "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for 'science'",
+        'Lmod has detected the following error: The following module(s) are unknown: "science"',
+    ],
+)
+def test_a_module_that_could_not_be_loaded_is_why_its_worker_did_not_start(
+    line: str,
+) -> None:
+    """The script goes on without it, and ends for want of what it would have brought."""
+    failed = an_event("unit-state", JOB, at=5.0, state="FAILED", exit_code=127)
+    last = "slurm_script: line 12: python-of-science: command not found"
+    log = an_event("unit-log", JOB, at=5.0, path="/logs/w-12.err", lines=[line, last])
+    found = the_verdict(a_run(never_arrived(failed, log)))
+
+    assert found.rule == "worker-start-failed"
+    assert found.title == f"Workers did not start: {line.removeprefix(_SCRIPT)}"
+    assert last in found.cause
+    assert f"Before that: “{line}”" in found.cause
+
+
+_SCRIPT = "/spool/job00012/slurm_script: line 10: "
+
+
 def test_the_table_of_workers_has_the_job_of_each() -> None:
     [process] = worker_processes(a_run(ended("TIMEOUT", "TimeLimit")))
 

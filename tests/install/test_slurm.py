@@ -176,6 +176,10 @@ def test_a_scheduler_that_records_has_slurm_say_why_workers_ended(
             "interpreter",
             Expected("worker-start-failed", "Workers did not start: ", "environment"),
         ),
+        (
+            "module",
+            Expected("worker-start-failed", "module: command not found", "environment"),
+        ),
     ],
 )
 def test_what_slurm_says_is_the_verdict(

@@ -30,6 +30,10 @@ _ASKED: dict[str, dict[str, Any]] = {
     "partition-down": {"queue": "closed"},
     "too-much": {"job_cpu": 64},
     "interpreter": {"python": "/opt/no/such/python"},
+    "module": {
+        "job_script_prologue": ["module load science/2026"],
+        "python": "python-of-science",
+    },
 }
 """How the jobs of a run differ from those of others."""
 
@@ -72,7 +76,7 @@ def job(cluster: Any, client: Any, ending: str, started: str) -> None:
             until(lambda: not client.scheduler_info()["workers"])
         return
     cluster.scale(jobs=2)
-    never = ending in ("partition-down", "too-much", "interpreter", "full")
+    never = ending in ("partition-down", "too-much", "interpreter", "module", "full")
     client.wait_for_workers(2, timeout=_TOO_FEW if never else _TIMEOUT)
     if ending == "memory":
         client.submit(hog, 500 * _MEBI).result()

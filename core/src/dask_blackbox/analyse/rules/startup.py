@@ -233,10 +233,11 @@ def _by_its_job(case: Case) -> Finding | None:
     code = last.state.exit_code if last.state is not None else None
     jobs = f"{last.manager} {counted(len(failed), 'job')}"
     exited = f" with exit code {code}" if code else ""
+    said, before = _on_a_module(lines)
     return WORKER_START_FAILED.found(
-        f"Workers did not start: {short(lines[-1], 120)}",
+        f"Workers did not start: {short(said, 120)}",
         cause=f"{jobs} ended{exited} before a worker had joined. The last line of the log "
-        f"of job {last.id} ({log.path}): “{short(lines[-1], 300)}”.",
+        f"of job {last.id} ({log.path}): “{short(lines[-1], 300)}”.{before}",
         remedy="Correct what the job runs: the interpreter (`python=`) and modules "
         "(`job_script_prologue=`) must be there on the nodes, and the interpreter must have "
         "`distributed`. `print(cluster.job_script())` shows the job.",
@@ -249,6 +250,26 @@ def _by_its_job(case: Case) -> Finding | None:
             *case.exception_evidence(),
         ),
     )
+
+
+def _on_a_module(lines: list[str]) -> tuple[str, str]:
+    """Return the line of a job's log that says why it failed, and a sentence on an earlier one.
+
+    A script goes on without a module, and ends for want of what that would have brought.
+    """
+    module = next((line for line in lines[:-1] if _MODULE_FAILED.search(line)), None)
+    if module is None:
+        return lines[-1], ""
+    return _OF_SCRIPT.sub("", module), f" Before that: “{short(module, 300)}”."
+
+
+_MODULE_FAILED = bounded(
+    r"\bmodule: (?:command )?not found\b|\b[Uu]nable to locate a modulefile\b"
+    r"|[Ff]ollowing module\(s\) (?:are unknown|cannot be loaded)|\bmodule file .{1,200} not found"
+)
+"""What `module load` says where it fails."""
+_OF_SCRIPT = bounded(r"^\S{1,400}: line \d{1,6}: ")
+"""What a shell puts before its own messages: the script and its line."""
 
 
 def _start_by_the_driver(case: Case) -> Finding | None:
