@@ -392,10 +392,7 @@ class _ExitSources:
         # A cluster object ends its workers, then asks the scheduler to end; where the driver is
         # not recorded, nothing else says so.
         stopped = (made.closing or "").startswith(BY_SIGNAL) and not made.running_on
-        drivers = [
-            each for each in self._run.of(DriverAttached) if each.pid is not None
-        ]
-        unheard = stopped and not drivers
+        unheard = stopped and not self._run.of(DriverAttached)
         if unheard and self._schedulers.was_asked_to_close(scheduler, made.at, WINDOW):
             return True
         return closing is not None and made.at > closing
