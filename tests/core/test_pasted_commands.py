@@ -43,7 +43,8 @@ _SYNOPSIS = re.compile(r"[\[\]…|<>]|\b[A-Z]{2,}\b|\.\.\.|^dask blackbox VERB")
 _OF_HOSTS = frozenset(("prefect",))
 """Verbs that a host's package adds: they are tested in its own environment."""
 _STARTS = frozenset(("run", "record", "serve", "mcp", "sync", "replay"))
-"""Verbs that start processes or ask: others' tests run them; here they are parsed."""
+"""Verbs that start processes or ask, as `--push` does: others' tests run them; here they are
+parsed."""
 
 _REPORTS = frozenset(("check", "watch"))
 """Verbs that end with 3 where they find something."""
@@ -79,7 +80,7 @@ def pasted(line: str) -> None:
     assert words[:2] == ["dask", "blackbox"]
     verb, rest = words[2], words[3:]
     # `doctor --recorders` is about the machine: other tests' recorders run on it.
-    if verb in _STARTS or "--recorders" in rest:
+    if verb in _STARTS or not {"--recorders", "--push"}.isdisjoint(rest):
         module: click.Command = getattr(
             import_module(f"dask_blackbox.cli.{verb}"), verb
         )

@@ -19,8 +19,8 @@ from dask_blackbox.errors import ConfigurationError
         "metrics",
         "metrics --store s3://dask-runs/etl --output dask.prom",
         "metrics --push http://pushgateway:9091",
-        "metrics --alert-rules > dask-alerts.yaml",
-        "metrics --grafana-dashboard > dask.json",
+        "metrics --alert-rules",
+        "metrics --grafana-dashboard",
     ],
 )
 @store_option

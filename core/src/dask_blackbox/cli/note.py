@@ -23,7 +23,7 @@ from dask_blackbox.formatting import plain
     examples=[
         "note nightly/run-7 'The export was late: rerun at 06:00, ticket OPS-211.'",
         "note nightly/run-7 --tag known-issue",
-        "note nightly/run-5 --baseline",
+        "note nightly/run-6 --baseline",
         "note nightly/run-7",
     ],
 )
