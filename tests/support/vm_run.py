@@ -110,10 +110,10 @@ def cluster_class() -> Any:
 
 def main(ending: str) -> None:
     """Run the driver."""
-    import dask
     from distributed import Client
 
-    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    # The scheduler is another process, which inherits it.
+    os.environ["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "0"
     port = free_port()
     with (
         cluster_class()(
