@@ -14,7 +14,6 @@ from itertools import islice
 import msgspec
 
 from dask_blackbox.analyse.earlier_runs import is_alike
-from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 from dask_blackbox.job_history import Note
 from dask_blackbox.layout import (
@@ -25,7 +24,6 @@ from dask_blackbox.layout import (
     read_note_name,
 )
 from dask_blackbox.patterns import bounded
-from dask_blackbox.settings import setting_patterns
 from dask_blackbox.store import Store
 
 __all__ = [
@@ -42,6 +40,7 @@ _LONGEST, _MOST_TAGS = 2_000, 5
 _TAG = bounded(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _MOST_NAMES = 1_000
 _MOST_READ = 20
+_decode = msgspec.json.Decoder(Note).decode
 
 
 def write_note(
@@ -67,6 +66,10 @@ def write_note(
         ConfigurationError: if it is too long, or a tag has other characters.
         StoreError: if the store does not accept it.
     """
+    # They import Dask, which a recorder that reads notes does without.
+    from dask_blackbox.capture.redaction import Redaction
+    from dask_blackbox.settings import setting_patterns
+
     tags = tuple(dict.fromkeys(tags))
     if len(text) > _LONGEST:
         raise ConfigurationError(
@@ -134,7 +137,7 @@ def notes_about(
 def read_note(store: Store, named: NoteName) -> Note | None:
     """Return a note; None if it cannot be read, or is larger than one can be."""
     try:
-        note = msgspec.json.decode(store.get(named.name), type=Note)
+        note = _decode(store.get(named.name))
     except (BlackboxError, msgspec.DecodeError, UnicodeDecodeError) as error:
         logger.info("%s: %s", named.name, error)
         return None

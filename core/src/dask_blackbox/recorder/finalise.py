@@ -39,7 +39,6 @@ from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_folder import forget, note_beginning, write_last
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
-from dask_blackbox.report.trace_spans import trace_spans
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Allowance, Batch, read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -156,6 +155,9 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
 def _trace(config: Config, run: RunTables, card: RunCard) -> tuple[TraceSpan, ...]:
     found: tuple[TraceSpan, ...] = ()
     if config.otlp is not None:
+        # Its words need the libraries of the pages.
+        from dask_blackbox.report.trace_spans import trace_spans
+
         with guard("the trace of the run"):
             found = trace_spans(run, card)
     return found
