@@ -161,8 +161,14 @@ def test_no_log_line_of_dask_complains_about_the_recorder(
 ) -> None:
     # Tracebacks name files of this checkout, whatever its folder is called.
     message = pl.col("message").str.replace_all(CHECKOUT, "", literal=True)
+    # A worker that fetched data from one that the cluster was ending at that moment.
+    fetched = message.str.starts_with(
+        "Worker stream died during communication"
+    ) & ~message.str.contains("(?i)blackbox")
     ours = finished_runs(kind).run.logs.filter(
-        (pl.col("level") >= 30) & message.str.contains("(?i)blackbox|handshake")
+        (pl.col("level") >= 30)
+        & message.str.contains("(?i)blackbox|handshake")
+        & ~fetched
     )
 
     assert ours["message"].to_list() == []
