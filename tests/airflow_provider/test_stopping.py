@@ -18,6 +18,7 @@ from airflow_dask_blackbox.supervisor_watch import (
     supervisor_is_gone,
     watch_supervisor,
 )
+from conditions import until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.store import open_store
@@ -44,7 +45,10 @@ def work(state, ti, client):
 
 def _card(store: Path, job: str, run_id: str) -> Any:
     folder = RunAddress.of(job, run_id, 1).folder
-    return json.loads((store / folder / "card.json").read_text())
+    file = store / folder / "card.json"
+    # The recorder may write it when the task that was to end has returned.
+    until(file.exists, "the card is in the store")
+    return json.loads(file.read_text())
 
 
 @pytest.mark.usefixtures("unhurried")
