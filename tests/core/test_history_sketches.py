@@ -295,6 +295,7 @@ def test_what_identifies_a_runs_own_cluster_is_no_fact_to_compare() -> None:
         "name": "dask.7f3e",
         "units": {"SLURMCluster-0": "12"},
         "folder": "/scratch/logs-12",
+        "page": "https://cloud.coiled.io/clusters/7",
     }
     assert {*compared, *own} == {*ClusterKind.__struct_fields__} - {
         "extra",

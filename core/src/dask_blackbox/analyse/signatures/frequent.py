@@ -51,7 +51,7 @@ FUTURE_IN_PLACE_OF_ITS_VALUE = Signature(
         r"(?:unsupported operand type|not supported between instances)[^\n]{0,60}'Future'"
     ),
     "unsupported operand type(s) for +=: 'int' and 'Future'",
-    source="distributed",
+    source="python",
 )
 NOT_A_JSON_DOCUMENT = Signature(
     (

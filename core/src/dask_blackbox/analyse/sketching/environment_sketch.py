@@ -248,7 +248,7 @@ def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
     return kept
 
 
-_ITS_OWN = ("scheduler", "owned", "name", "units", "folder")
+_ITS_OWN = ("scheduler", "owned", "name", "units", "folder", "page")
 """What is another one for each cluster, and no change."""
 
 
