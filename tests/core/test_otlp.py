@@ -20,7 +20,7 @@ from conditions import until
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import TraceSpan
 from dask_blackbox.protocol.messages import Otlp
-from dask_blackbox.protocol.otlp_settings import otlp_set
+from dask_blackbox.protocol.destinations import otlp_set
 from dask_blackbox.recorder.otlp import send_trace
 from dask_blackbox.report.trace_spans import trace_spans
 from dask_blackbox.testing import EPOCH, a_run, a_task, a_task_error
@@ -191,7 +191,7 @@ def test_what_a_collector_does_not_take_is_a_line_in_the_log(
     ("value", "says"),
     [
         ("collector:4318", "is no URL; give one like 'http://collector:4318'"),
-        (4318, "give the URL of a collector, or true"),
+        (4318, "give a URL, or true to use OTEL_EXPORTER_OTLP_ENDPOINT"),
     ],
 )
 def test_a_mistake_in_the_setting_is_a_line_in_the_log(

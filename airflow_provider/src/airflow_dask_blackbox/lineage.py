@@ -6,8 +6,7 @@ nobody calls these, and nothing of it is imported.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
 
@@ -17,16 +16,7 @@ if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
 
-__all__ = ["FACET", "OpenLineageFacets"]
-
-FACET: Final = "daskRun"
-"""Name of the facet among those of a run."""
-
-_SCHEMA: Final = (
-    "https://dask-blackbox.github.io/dask-blackbox/latest/openlineage/DaskRunFacet.json"
-    "#/$defs/DaskRunFacet"
-)
-"""Of the facet, as JSON Schema: `docs/openlineage/DaskRunFacet.json`."""
+__all__ = ["OpenLineageFacets"]
 
 
 class OpenLineageFacets:
@@ -52,46 +42,9 @@ class OpenLineageFacets:
             return None  # then nobody asks, either
         facets: dict[str, Any] = {}
         with guard("the OpenLineage facet of the Dask run"):
+            from dask_blackbox.report.openlineage import FACET, run_facet
+
             if self.dask_card is not None:
                 url = tab_of(TaskKey.of(task_instance), task_instance.try_number)
-                facets[FACET] = _facet(self.dask_card, url)
+                facets[FACET] = run_facet(self.dask_card, url)
         return OperatorLineage(run_facets=facets)
-
-
-def _facet(card: RunCard, url: str) -> Any:
-    verdict = card.verdict
-    return _facet_class()(
-        state=card.state,
-        headline=card.headline,
-        rule=verdict and verdict.rule,
-        cause=verdict and verdict.cause,
-        remedy=verdict and verdict.remedy,
-        confidence=verdict and verdict.confidence,
-        retry=verdict and verdict.retry_advice,
-        report=url,
-        numbers=dict(card.numbers),
-    )
-
-
-@cache
-def _facet_class() -> Any:
-    import attrs
-    from openlineage.client.facet_v2 import RunFacet
-
-    @attrs.define
-    class DaskRunFacet(RunFacet):  # type: ignore[misc]
-        state: str
-        headline: str
-        rule: str | None
-        cause: str | None
-        remedy: str | None
-        confidence: str | None
-        retry: str | None
-        report: str
-        numbers: dict[str, float]
-
-        @staticmethod
-        def _get_schema() -> str:
-            return _SCHEMA
-
-    return DaskRunFacet

@@ -19,9 +19,9 @@ from dask_blackbox.capture.masked_values import masked_values
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import ARGUMENTS, LEAVABLE, Manifest
+from dask_blackbox.protocol.destinations import openlineage_set, otlp_set
 from dask_blackbox.protocol.messages import Config, Limits
 from dask_blackbox.protocol.notify_settings import notify_set
-from dask_blackbox.protocol.otlp_settings import otlp_set
 from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
     setting,
@@ -61,7 +61,7 @@ def config_of(
         ConfigurationError: if a setting cannot work.
     """
     recording, left_out = manifest.recording, classes_left_out()
-    notify, otlp = notify_set(), otlp_set()
+    notify, otlp, openlineage = notify_set(), otlp_set(), openlineage_set()
     spool = chosen_spool() / recording
     # Short, because the path of a socket may have 107 characters at most.
     folder = tempfile.gettempdir()
@@ -85,6 +85,7 @@ def config_of(
             host_environment,
             {f"secret {n}": url for n, url in enumerate(notify.urls)},
             {"secret collector": None if otlp is None else otlp.endpoint},
+            {"secret lineage": None if openlineage is None else openlineage.url},
         ),
         host_environment=dict(host_environment or {}),
         progress_interval=_PROGRESS if progress else 0.0,
@@ -95,6 +96,7 @@ def config_of(
         ask_managers=bool(setting("recorder.ask-manager")),
         notify=notify,
         otlp=otlp,
+        openlineage=openlineage,
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
         bundles=0

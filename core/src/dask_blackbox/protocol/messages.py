@@ -71,6 +71,20 @@ class Otlp(msgspec.Struct, kw_only=True, frozen=True):
     traceparent: str = ""
 
 
+class OpenLineage(msgspec.Struct, kw_only=True, frozen=True):
+    """Where the events of a run are sent at its end, as OpenLineage has them.
+
+    Attributes:
+        url: Of the service; None: that of the variables and files of OpenLineage's client.
+        namespace: Of the job.
+        parent: The run that this one is a part of, as `namespace/job/run id`; empty: none is known.
+    """
+
+    url: str | None = None
+    namespace: str = "dask"
+    parent: str = ""
+
+
 class Config(msgspec.Struct, kw_only=True, frozen=True):
     """The first line of standard input: what to record, and where to.
 
@@ -105,6 +119,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         ask_managers: Whether cluster managers are asked what became of workers.
         notify: Who receives the notice that the run has ended.
         otlp: Where its trace is sent; None: nowhere.
+        openlineage: Where its lineage is sent; None: nowhere.
     """
 
     manifest: Manifest
@@ -134,6 +149,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     ask_managers: bool = True
     notify: Notify = Notify()
     otlp: Otlp | None = None
+    openlineage: OpenLineage | None = None
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

@@ -6,15 +6,15 @@ cannot be sent in a bounded time is a line in the log.
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import TraceSpan
 from dask_blackbox.protocol.messages import Otlp
+from dask_blackbox.recorder.sending import send_in_time
 
 if TYPE_CHECKING:
     # An extra: imported where something is sent.
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
 
-logger = logging.getLogger("dask_blackbox.recorder")
-
-_PATIENCE = 30.0
 _TIMEOUT = 8  # seconds for one request, retries included
 _NAME = "dask-blackbox"
 _NANOSECONDS = 1_000_000_000
@@ -46,23 +43,7 @@ def send_trace(to: Otlp, card: RunCard, spans: Sequence[TraceSpan]) -> list[str]
         card: Of the run.
         spans: Of the run, the run's own first.
     """
-    problems: list[str] = []
-
-    def send() -> None:
-        try:
-            problems.extend(_send(to, card, spans))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is listed
-            problems.append(f"{type(error).__name__}: {error}"[:300])
-
-    # A daemon: a collector that hangs does not keep the process.
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    thread.join(_PATIENCE)
-    if thread.is_alive():
-        problems.append(f"no answer within {_PATIENCE:g} s")
-    for each in problems:
-        logger.warning("the trace of the run was not sent: %s", each)
-    return problems
+    return send_in_time("the trace of the run", partial(_send, to, card, spans))
 
 
 def _send(to: Otlp, card: RunCard, spans: Sequence[TraceSpan]) -> list[str]:

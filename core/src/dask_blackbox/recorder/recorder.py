@@ -973,6 +973,7 @@ class Recorder:
             await self._finalise_for_host()
         await self._send_notices()
         await self._send_trace()
+        await self._send_lineage()
 
     async def _send_notices(self) -> None:
         """Report the end of the run to the addresses of the settings."""
@@ -995,6 +996,17 @@ class Recorder:
         card = RunCard.from_json(bytes(reported.card))
         with guard("the trace of the run"):
             await asyncio.to_thread(send_trace, to, card, reported.trace)
+
+    async def _send_lineage(self) -> None:
+        """Send the run to the OpenLineage service of the settings."""
+        reported, to = self._reported, self._config.openlineage
+        if reported is None or to is None or reported.what != "final":
+            return
+        from dask_blackbox.recorder.openlineage import send_lineage
+
+        card = RunCard.from_json(bytes(reported.card))
+        with guard("OpenLineage's event of the run"):
+            await asyncio.to_thread(send_lineage, to, self._config.manifest, card)
 
     @contextlib.contextmanager
     def _limited(self, limits: Limits) -> Iterator[None]:

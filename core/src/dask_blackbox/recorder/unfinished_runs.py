@@ -27,6 +27,7 @@ from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
 from dask_blackbox.recorder.notices import send_notices
 from dask_blackbox.recorder.opening import opening_of
+from dask_blackbox.recorder.openlineage import send_lineage
 from dask_blackbox.recorder.otlp import send_trace
 from dask_blackbox.recorder.process_limits import (
     EXPECTED,
@@ -153,5 +154,7 @@ def finish_lost_run(
         send_notices(config, card, messages[-1].news)
         if config.otlp is not None and messages[-1].trace:
             send_trace(config.otlp, card, messages[-1].trace)
+        if config.openlineage is not None:
+            send_lineage(config.openlineage, run.manifest, card)
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True

@@ -1,0 +1,231 @@
+"""The events of a run that a service of OpenLineage gets from the recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dask.config
+import pytest
+from conditions import until
+from dask_blackbox.card import RunCard
+from dask_blackbox.finding import Finding, Subject
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.protocol.destinations import openlineage_set
+from dask_blackbox.protocol.messages import OpenLineage
+from dask_blackbox.recorder.openlineage import send_lineage
+
+pytestmark = pytest.mark.processes
+
+PARENT = "019b0000-0000-7000-8000-000000000001"
+MANIFEST = Manifest(
+    recording="0123456789ab", job="nightly", run_id="run-7", started=1_800_000_000.0
+)
+
+
+class Service(NamedTuple):
+    """What a service of OpenLineage got.
+
+    Attributes:
+        url: Of the service.
+        events: In the order in which they came.
+        keys: Values of the header `Authorization`.
+    """
+
+    url: str
+    events: list[dict[str, Any]]
+    keys: list[str | None]
+
+
+@contextmanager
+def service(code: int = 201) -> Iterator[Service]:
+    """Serve what clients of OpenLineage send events to."""
+    found = Service("", [], [])
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if code < 300 and self.path == "/api/v1/lineage":
+                found.keys.append(self.headers.get("Authorization"))
+                found.events.append(json.loads(body))
+            self.send_response(code)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield found._replace(url=f"http://127.0.0.1:{server.server_port}")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def a_card(**fields: Any) -> RunCard:
+    given: dict[str, Any] = {
+        "job": "nightly",
+        "run_id": "run-7",
+        "state": "failed",
+        "headline": "KeyError in 'clean'",
+        "verdict": Finding(
+            rule="task-exception",
+            severity="failure",
+            title="KeyError in 'clean'",
+            cause="A task raised.",
+            remedy="Look at the rows.",
+            confidence="high",
+            subject=Subject(key="clean-1"),
+            retry_advice="data",
+        ),
+        "numbers": {"duration": 60.0, "tasks": 2},
+        "links": {"report": "https://bucket.invalid/run-7/report.html?X-Amz-Signature=a"}
+        | {"recording": "s3://bucket/nightly/run-7"},
+    }
+    return RunCard(**given | fields)
+
+
+def test_a_failed_run_has_a_start_and_an_end_with_the_verdict() -> None:
+    with service() as found:
+        to = OpenLineage(
+            url=found.url, namespace="etl", parent=f"airflow/dag.task/{PARENT}"
+        )
+        assert send_lineage(to, MANIFEST, a_card()) == []
+        assert send_lineage(to, MANIFEST, a_card()) == []
+
+    start, end, again, _ = found.events
+    assert (start["eventType"], end["eventType"]) == ("START", "FAIL")
+    assert start["eventTime"].startswith("2027-01-15T08:00:00")
+    assert end["eventTime"].startswith("2027-01-15T08:01:00")
+    assert start["run"]["runId"] == end["run"]["runId"] == again["run"]["runId"]
+    assert (end["job"]["namespace"], end["job"]["name"]) == ("etl", "nightly")
+    facets = end["run"]["facets"]
+    assert facets["daskRun"]["rule"] == "task-exception"
+    assert facets["daskRun"]["retry"] == "data"
+    assert facets["daskRun"]["report"] == "s3://bucket/nightly/run-7/report.html"
+    assert facets["errorMessage"]["message"] == "KeyError in 'clean'"
+    assert facets["parent"]["run"]["runId"] == PARENT
+    assert facets["parent"]["job"]["name"] == "dag.task"
+    assert facets["processing_engine"]["name"] == "Dask"
+
+
+@pytest.mark.parametrize(
+    ("state", "last"),
+    [("succeeded", "COMPLETE"), ("aborted", "ABORT"), ("lost", "ABORT")],
+)
+def test_the_last_event_says_how_the_run_ended(state: str, last: str) -> None:
+    with service() as found:
+        card = a_card(state=state, verdict=None)
+        send_lineage(OpenLineage(url=found.url), MANIFEST, card)
+
+    assert found.events[-1]["eventType"] == last
+    facets = found.events[-1]["run"]["facets"]
+    assert ("errorMessage" in facets) is (state != "succeeded")
+    assert "parent" not in facets
+
+
+@pytest.mark.parametrize("trouble", ["refuses", "is away"])
+def test_what_a_service_does_not_take_is_a_line_in_the_log(
+    trouble: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with service(400) as found:
+        url = found.url if trouble == "refuses" else "http://127.0.0.1:9"
+        problems = send_lineage(OpenLineage(url=url), MANIFEST, a_card())
+
+    assert problems
+    assert "OpenLineage's event was not sent" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("marquez:5000", "is no URL; give one like 'http://marquez:5000'"),
+        (5000, "give a URL, or true to use OPENLINEAGE_URL"),
+    ],
+)
+def test_a_mistake_in_the_setting_is_a_line_in_the_log(
+    value: object, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with dask.config.set({"blackbox.openlineage": value}):
+        assert openlineage_set() is None
+
+    assert says in caplog.text
+
+
+def test_namespace_and_parent_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "etl")
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"airflow/dag.task/{PARENT}")
+    with dask.config.set({"blackbox.openlineage": True}):
+        known = openlineage_set()
+        monkeypatch.setenv("OPENLINEAGE_PARENT_ID", "nonsense")
+        unknown = openlineage_set()
+
+    assert known == OpenLineage(namespace="etl", parent=f"airflow/dag.task/{PARENT}")
+    assert unknown == OpenLineage(namespace="etl")
+
+
+_DRIVER = """
+import os, signal, sys
+from distributed import Client, LocalCluster
+from dask_blackbox import recording
+
+def price(row):
+    return row["unit_price"]
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        with Client(cluster) as client, recording(client, store=sys.argv[1], job="nightly"):
+            client.submit(price, {}, key="price-1").exception()
+            if sys.argv[2] == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            client.submit(price, {}, key="price-2").result()
+"""
+
+
+@pytest.mark.parametrize(
+    "ending", ["failed", pytest.param("killed", marks=pytest.mark.nightly)]
+)
+def test_a_recorded_run_arrives_whatever_happens_to_its_driver(
+    ending: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "nightly.py"
+    script.write_text(_DRIVER)
+    with service() as found:
+        environ = os.environ | {
+            "DASK_BLACKBOX__OPENLINEAGE": "true",
+            "OPENLINEAGE_URL": found.url,
+            "OPENLINEAGE_API_KEY": "the-key-of-lineage",
+        }
+        done = subprocess.run(
+            [sys.executable, str(script), str(tmp_path / "store"), ending],
+            env=environ,
+            capture_output=True,
+            check=False,
+        )
+        until(
+            lambda: len(found.events) == 2,
+            "both events have arrived",
+            describe=lambda: done.stderr,
+        )
+
+    assert done.returncode == (1 if ending == "failed" else -signal.SIGKILL)
+    start, end = found.events
+    assert start["eventType"] == "START"
+    assert end["eventType"] == ("FAIL" if ending == "failed" else "ABORT")
+    rule = "task-exception" if ending == "failed" else "driver-killed"
+    assert end["run"]["facets"]["daskRun"]["rule"] == rule
+    assert found.keys == ["Bearer the-key-of-lineage"] * 2
