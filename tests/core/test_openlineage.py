@@ -91,7 +91,9 @@ def a_card(**fields: Any) -> RunCard:
             retry_advice="data",
         ),
         "numbers": {"duration": 60.0, "tasks": 2},
-        "links": {"report": "https://bucket.invalid/run-7/report.html?X-Amz-Signature=a"}
+        "links": {
+            "report": "https://bucket.invalid/run-7/report.html?X-Amz-Signature=a"
+        }
         | {"recording": "s3://bucket/nightly/run-7"},
     }
     return RunCard(**given | fields)

@@ -19,8 +19,8 @@ import pytest
 from conditions import until
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import TraceSpan
-from dask_blackbox.protocol.messages import Otlp
 from dask_blackbox.protocol.destinations import otlp_set
+from dask_blackbox.protocol.messages import Otlp
 from dask_blackbox.recorder.otlp import send_trace
 from dask_blackbox.report.trace_spans import trace_spans
 from dask_blackbox.testing import EPOCH, a_run, a_task, a_task_error

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+import dask.config
 import msgspec
 import pytest
 from app_server import Served, page_of, served
@@ -26,7 +27,7 @@ from dask_blackbox.serve import create_app
 from dask_blackbox.serve.app import RequestTimeoutProtocol
 from dask_blackbox.sketch import Fingerprint, Sketch
 from dask_blackbox.store import MemoryStore, Store
-from dask_blackbox.testing import a_log
+from dask_blackbox.testing import a_log, a_task, a_worker_added, an_event
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 from sketches import a_night
@@ -435,6 +436,28 @@ def test_the_page_of_a_job_says_since_when_it_is_slower(
         put_sketch(shelf.store, a_night(n, duration=seconds))
 
     assert "1.6 times as much since 2026-" in ask("/jobs/nightly").text
+
+
+def test_pages_show_costs_and_what_other_sizes_take_where_prices_are_set(
+    shelf: Shelf, ask: Served
+) -> None:
+    numbers = {"thread_seconds": 7200.0, "compute_seconds": 1800.0}
+    put_sketch(shelf.store, a_night(0, numbers=numbers))
+    put_sketch(shelf.store, a_night(1, numbers=numbers))
+    tasks = [a_task(f"load-{n}", start=1.0 + n, last_input="") for n in range(8)]
+    graph = an_event("graph-updated", "Client-1", at=1.0, new={"load": [8, 8]})
+    shelf.record("weekly", "run-1", a_worker_added(at=0.0, nthreads=1), graph, *tasks)
+
+    assert "Cost" not in ask("/jobs/nightly").text
+    with dask.config.set({"blackbox.price.core-hour": 0.5}):
+        job = ask("/jobs/nightly").text
+        sizes = ask("/runs/weekly/run-1/1/sizes").text
+
+    assert "<td>1.00 USD</td>" in job
+    assert "The newest 2 runs cost 2.00 USD, of which 1.50 USD" in job
+    assert "as recorded" in sizes
+    assert "Costs" in sizes
+    assert "/runs/weekly/run-1/1/sizes" in ask("/runs/weekly/run-1/1").text
 
 
 def test_two_runs_are_compared(shelf: Shelf, ask: Served) -> None:

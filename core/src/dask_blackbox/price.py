@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.settings import setting
 
-__all__ = ["Cost", "Price", "cost_of", "price_setting"]
+__all__ = ["Cost", "Price", "amount_of", "cost_of", "price_setting"]
 
 _HOUR = 3600.0
 
@@ -67,13 +67,29 @@ def cost_of(numbers: Mapping[str, float], price: Price) -> Cost | None:
         price: What counts.
     """
     threads, memory = numbers.get("thread_seconds"), numbers.get("memory_gib_seconds")
-    if (price.core_hour and threads is None) or (price.gib_hour and memory is None):
+    amount = amount_of(threads, memory, price)
+    if amount is None:
         return None
-    threads, memory = threads or 0.0, memory or 0.0
-    amount = (threads * price.core_hour + memory * price.gib_hour) / _HOUR
+    threads = threads or 0.0
     computed = min(numbers.get("compute_seconds", 0.0), threads)
     idle = 1.0 - computed / threads if threads else 0.0
     return Cost(amount, amount * idle, price.currency)
+
+
+def amount_of(
+    threads: float | None, memory: float | None, price: Price
+) -> float | None:
+    """Return what a cluster costs; None: what is to be paid for is not known.
+
+    Args:
+        threads: Seconds that threads were there; None: not known.
+        memory: GiB of memory limits, times seconds; None: not known.
+        price: What counts.
+    """
+    if (price.core_hour and threads is None) or (price.gib_hour and memory is None):
+        return None
+    hours = (threads or 0.0) * price.core_hour + (memory or 0.0) * price.gib_hour
+    return hours / _HOUR
 
 
 def _number(name: str, value: Any) -> float | None:

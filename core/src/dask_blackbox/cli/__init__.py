@@ -27,6 +27,7 @@ VERBS = {
     "compare": "Show how two runs differ.",
     "history": "List the runs of a job with durations and failures.",
     "check": "Exit with 3 if a run was slower or larger than its limits.",
+    "sizes": "Predict how long a run takes with fewer or more workers.",
     "logs": "Search the logs of a run, including those of dead workers.",
     "top": "Show the progress of a run in a terminal.",
     "report": "Write the report of a run to a file, or open it.",

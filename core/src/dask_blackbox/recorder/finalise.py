@@ -60,8 +60,8 @@ def settings_for(manifest: Manifest, *, spool: str = "", **more: Any) -> Config:
     """
     # They import Dask, which a recorder at the end of its own run can do without.
     from dask_blackbox.analyse.rule_settings import asking_or_default
-    from dask_blackbox.protocol.notify_settings import notify_set
     from dask_blackbox.protocol.destinations import openlineage_set, otlp_set
+    from dask_blackbox.protocol.notify_settings import notify_set
     from dask_blackbox.settings import setting, setting_bytes, setting_seconds
 
     asked = asking_or_default()

@@ -209,12 +209,13 @@ def cost_text(card: CardData) -> str:
     cost = None if price is None else cost_of(card.numbers, price)
     if cost is None:
         return ""
-    text = _money(cost.amount, cost.currency)
-    idle = _money(cost.idle, cost.currency)
+    text = money(cost.amount, cost.currency)
+    idle = money(cost.idle, cost.currency)
     return f"{text}, of which {idle} while threads computed no task"
 
 
-def _money(amount: float, currency: str) -> str:
+def money(amount: float, currency: str) -> str:
+    """Return an amount with its currency."""
     shown = (
         f"{amount:,.2f}" if amount >= _LEAST_AMOUNT or not amount else "less than 0.01"
     )

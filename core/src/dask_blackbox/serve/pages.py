@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -12,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from dask_blackbox import formatting
+from dask_blackbox.analyse.cluster_sizes import cluster_sizes_of
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.errors import BlackboxError, ConfigurationError, RecordingError
 from dask_blackbox.formatting import command, plain
@@ -24,6 +26,8 @@ from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.reader.jobs_overview import jobs_overview
 from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.report import wording
+from dask_blackbox.report.cluster_sizes import ASSUMED, size_rows, size_summary
+from dask_blackbox.report.costs import costs_of
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
 from dask_blackbox.serve.cards import Cards, with_notes
@@ -36,6 +40,7 @@ from dask_blackbox.serve.templating import (
     SearchForm,
     Templates,
 )
+from dask_blackbox.sketch import Sketch
 from dask_blackbox.store import Store
 
 _RUNS_ON_A_PAGE = 50
@@ -68,6 +73,7 @@ class Pages:
             (RUN_PATH, self.card),
             (f"{RUN_PATH}/logs", self.logs),
             (f"{RUN_PATH}/files", self.files),
+            (f"{RUN_PATH}/sizes", self.sizes),
         ):
             routes.add_api_route(path, page)
         return routes
@@ -123,12 +129,14 @@ class Pages:
     def job(self, request: Request, job: str) -> HTMLResponse:
         """Show the runs of a job over time."""
         history = job_history(self._store, job, limit=_RUNS_OF_A_JOB)
+        sketches = _newest_sketches(self._store, history)
         return self._answer(
             request,
             "job.html",
             history=history,
             charts=_charts_of(history),
-            changed=_changes_between_runs(self._store, history),
+            changed=_changes_between_runs(history, sketches),
+            costs=costs_of({run: each.numbers for run, each in sketches.items()}),
         )
 
     def compare(
@@ -206,6 +214,19 @@ class Pages:
         names = [name.removeprefix(folder) for name in self._store.names(folder)]
         return self._answer(
             request, "files.html", address=address, card=card, names=names
+        )
+
+    def sizes(self, request: Request, address: Address) -> HTMLResponse:
+        """Show what the run would take with fewer or more workers."""
+        sizes = cluster_sizes_of(self._cards.run(address))
+        return self._answer(
+            request,
+            "sizes.html",
+            address=address,
+            card=self._cards.card(address),
+            summary=size_summary(sizes),
+            rows=size_rows(sizes),
+            assumed=ASSUMED,
         )
 
 
@@ -289,27 +310,33 @@ def _places(runs: tuple[PastRun, ...]) -> list[float]:
     return [round(_LEFT + 10 + place * step, 1) for place in range(len(runs))]
 
 
-def _changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
-    """Return what changed from each run to the next, of the newest runs; newest first.
+def _newest_sketches(store: Store, history: JobHistory) -> dict[str, Sketch]:
+    """Return the sketches of the newest runs, by run, as far as they can be read in time.
 
     Raises:
         StoreError: if the store cannot be read.
     """
-    shown = history.runs[:_COMPARED]
-    wanted = {run.run for run in shown}
+    wanted = {run.run for run in history.runs[:_COMPARED]}
     names = [
         each
         for each in sketched_runs(store, safe(history.job))
         if each.address.name in wanted
-    ]
-    sketches = read_sketches(store, names[: 2 * _COMPARED], timeout=_TIMEOUT)
-    by_run = {each.address.name: sketches.get(each.name) for each in names}
+    ][: 2 * _COMPARED]
+    found = read_sketches(store, names, timeout=_TIMEOUT)
+    read = {each.address.name: found.get(each.name) for each in names}
+    return {run: sketch for run, sketch in read.items() if sketch is not None}
+
+
+def _changes_between_runs(
+    history: JobHistory, sketches: Mapping[str, Sketch]
+) -> list[Changed]:
+    """Return what changed from each run to the next, of the newest runs; newest first."""
     places = dict(
         zip((run.run for run in history.runs[::-1]), _places(history.runs), strict=True)
     )
     found = []
-    for after, before in pairwise(shown):
-        old, new = by_run.get(before.run), by_run.get(after.run)
+    for after, before in pairwise(history.runs[:_COMPARED]):
+        old, new = sketches.get(before.run), sketches.get(after.run)
         if old is None or new is None:
             continue
         changes = comparison_of(old, new).changes
