@@ -44,7 +44,13 @@ def write_recording(
     (folder / "reported.json").write_text(json.dumps({"exit": ended["exit_code"]}))
     at = [_AT] * len(lines)
     logs = pl.DataFrame(
-        {"at": at, "message": lines}, schema_overrides={"message": pl.String}
+        {
+            "at": at,
+            "message": lines,
+            "role": "worker",
+            "source": "tcp://10.0.0.1:40001",
+        },
+        schema_overrides={"message": pl.String},
     )
     logs.write_ipc(folder / "logs.arrow")
 

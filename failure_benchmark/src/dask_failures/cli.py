@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -13,8 +14,9 @@ import msgspec
 
 from dask_failures.baselines import BASELINES
 from dask_failures.causes import GROUPS
-from dask_failures.diagnoser import Request, diagnoser_of
+from dask_failures.diagnoser import Request, diagnoser_of, words_of
 from dask_failures.errors import DaskFailuresError
+from dask_failures.readers import MATERIALS, Reader, of_tool
 from dask_failures.scored import score
 from dask_failures.scoring import Result, table, written
 from dask_failures.sets import all_sets
@@ -155,6 +157,67 @@ def _print(found: dict[str, list[Result]], name: str) -> None:
     if len(wrong) > _SHOWN:
         rest = len(wrong) - _SHOWN
         click.echo(f"… and {rest} more that are not all right: --out FILE has all")
+
+
+@main.command("readers")
+@click.option(
+    "--reader",
+    required=True,
+    metavar="COMMAND",
+    help="Reads a question on standard input, and prints an answer.",
+)
+@click.option(
+    "--tool",
+    default="",
+    metavar="COMMAND",
+    help="A diagnoser (--stream) whose text is the third material.",
+)
+@click.option("--sets", multiple=True, metavar="SET", help="Only these sets.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only these cases.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Cases at a time.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    help="Seconds for each answer. Default: 300.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write all answers with their judgements, as JSON.",
+)
+def readers_command(
+    *,
+    reader: str,
+    tool: str,
+    sets: tuple[str, ...],
+    only: tuple[str, ...],
+    jobs: int,
+    timeout: float,
+    out: Path | None,
+) -> None:
+    """Compare what one reader answers from Dask's exception, from logs, and from a tool."""
+    command = words_of(reader)
+    materials = dict(MATERIALS)
+    found: dict[str, list[Result]] = {}
+    with ExitStack() as stack:
+        if tool:
+            asked = diagnoser_of(tool, stream=True, timeout=timeout)
+            stack.callback(asked.close)
+            materials["tool"] = of_tool(asked)
+        for name, material in materials.items():
+            found[name] = score(
+                all_sets(sets),
+                lambda material=material: Reader(command, material, timeout),  # type: ignore[misc]
+                only=only,
+                jobs=1 if name == "tool" else jobs,
+                report=_progress(name),
+            )
+            sys.stderr.write("\n" if found[name] else "no cases\n")
+    if out is not None:
+        out.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    click.echo(table(found))
 
 
 @main.command("sets")

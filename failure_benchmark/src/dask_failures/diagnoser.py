@@ -83,7 +83,7 @@ class Diagnoser:
             DiagnoserNotFoundError: The command cannot be started.
         """
         with tempfile.TemporaryFile() as errors:
-            process = _started(self._words, self._command, errors)
+            process = started(self._words, self._command, errors)
             try:
                 printed, _ = process.communicate(
                     msgspec.json.encode(request) + b"\n", timeout=self._timeout
@@ -91,7 +91,7 @@ class Diagnoser:
             except subprocess.TimeoutExpired as late:
                 raise BadAnswerError(f"no answer in {self._timeout:g} s") from late
             finally:
-                _end(process)
+                stopped(process)
             if process.returncode:
                 ending = f"it exited with {process.returncode}: {_last_line(errors)}"
                 raise BadAnswerError(ending)
@@ -126,7 +126,7 @@ class StreamingDiagnoser:
         """
         if self._process is None:
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
-            self._process = _started(self._words, self._command, self._errors)
+            self._process = started(self._words, self._command, self._errors)
         line = b""
         with suppress(BrokenPipeError):
             assert self._process.stdin is not None  # noqa: S101 - it is a pipe
@@ -147,7 +147,7 @@ class StreamingDiagnoser:
     def close(self) -> None:
         """End its process."""
         if self._process is not None:
-            _end(self._process)
+            stopped(self._process)
         if self._errors is not None:
             self._errors.close()
         self._process, self._errors, self._read = None, None, b""
@@ -185,9 +185,14 @@ def words_of(command: str) -> list[str]:
     return words
 
 
-def _started(
+def started(
     words: list[str], command: str, errors: IO[bytes]
 ) -> subprocess.Popen[bytes]:
+    """Return a process with a session of its own, and pipes for its input and output.
+
+    Raises:
+        DiagnoserNotFoundError: It cannot be started.
+    """
     try:
         return subprocess.Popen(  # noqa: S603 - the command that the user gave
             words,
@@ -200,8 +205,8 @@ def _started(
         raise DiagnoserNotFoundError(command, error.strerror) from error
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it has started."""
+def stopped(process: subprocess.Popen[bytes]) -> None:
+    """End a process of `started` with all that it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     for pipe in (process.stdin, process.stdout):
