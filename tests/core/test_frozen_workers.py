@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,8 @@ import pytest
 from conditions import until
 from dask_blackbox import Recording, Run, RunCard, recording
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
-from dask_blackbox.analyse.frozen_workers import FrozenWorker
+from dask_blackbox.analyse.frozen_workers import FrozenWorker, native_evidence
+from dask_blackbox.capture.nanny.native_stacks import native_stack
 from dask_blackbox.events import ExecutingTask, ProcessState
 from distributed import Client, KilledWorker, LocalCluster
 from stored_events import details
@@ -55,7 +58,12 @@ def test_the_task_that_keeps_the_lock_is_blamed_and_its_line_is_named(
     tmp_path: Path,
 ) -> None:
     with (
-        dask.config.set({"distributed.scheduler.worker-ttl": "5s"}),
+        dask.config.set(
+            {
+                "distributed.scheduler.worker-ttl": "5s",
+                "blackbox.capture.native-stacks": True,
+            }
+        ),
         LocalCluster(
             n_workers=1, threads_per_worker=2, dashboard_address=":0"
         ) as cluster,
@@ -88,6 +96,37 @@ def test_the_task_that_keeps_the_lock_is_blamed_and_its_line_is_named(
     assert frozen.suspects == ("match-1",)
     assert frozen.line is not None
     assert frozen.line.function == "_match"
+    # What Python's own stacks cannot show: the matching itself is native code.
+    assert killed.native_failed == ""
+    [place] = [n for n, each in enumerate(killed.native) if each.startswith("_match (")]
+    assert any("sre" in each for each in killed.native[:place])
+    shown = [e.text for e in native_evidence(killed, death.at)]
+    assert shown[0].startswith("Its stack with native code, the innermost first: ")
+
+
+def test_a_worker_whose_nanny_finds_no_py_spy_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+
+    found = native_stack(os.getpid())
+
+    assert found == {
+        "native_failed": "py-spy is not installed in the worker's environment"
+    }
+    process = ProcessState(native_failed=str(found["native_failed"]))
+    assert "is not installed" in native_evidence(process, 0.0)[0].text
+    assert native_evidence(ProcessState(), 0.0) == ()
+
+
+def test_a_process_that_is_gone_has_no_native_stack() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+
+    found = native_stack(ended.pid)
+
+    assert str(found["native_failed"]).startswith("py-spy: ")
 
 
 def _given_up(tmp_path: Path) -> RunCard:

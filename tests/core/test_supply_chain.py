@@ -87,7 +87,7 @@ def test_the_notice_lists_the_dependencies_with_licences(member: str) -> None:
         for each in (*project["dependencies"], *chain(*extras.values()))
     }
     listed = re.findall(
-        r"^  ([\w.-]+)(?: \(extra \w+\))?  +\S+",
+        r"^  ([\w.-]+)(?: \(extra [\w-]+\))?  +\S+",
         (folder / "NOTICE").read_text(),
         re.MULTILINE,
     )

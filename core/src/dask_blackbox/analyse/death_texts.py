@@ -16,6 +16,7 @@ from dask_blackbox.analyse.facts.suspects import (
     suspects_of,
 )
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.frozen_workers import native_evidence
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.run_state import signal_of_driver
 from dask_blackbox.events import GraphUpdated, WorkerClosing, WorkerRemoved
@@ -393,6 +394,7 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
         evidence.append(_death_evidence(case, alike[0]))
         if len(alike) > 1:
             evidence.append(_other_deaths_evidence(case, alike[1:]))
+    evidence.extend(native_evidence(deaths[-1].when_killed, deaths[-1].at))
     evidence.extend(_last_lines(case, deaths[-1]))
     if deaths[-1] in case.blame.deaths:
         evidence.extend(_for_and_against(case))

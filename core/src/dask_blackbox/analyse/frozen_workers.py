@@ -22,9 +22,11 @@ from dask_blackbox.events import (
     TaskSignalled,
     WorkerUnresponsive,
 )
+from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (
     as_code,
     code_line,
+    counted,
     duration,
     need_of_time,
     short,
@@ -154,6 +156,27 @@ def _frozen(
         else sender_text(stop.subject if isinstance(stop, TaskSignalled) else None),
         stopped_from=code_line(stop),
     )
+
+
+_NATIVE_SHOWN = 8
+
+
+def native_evidence(process: ProcessState | None, at: float) -> tuple[Evidence, ...]:
+    """Return what py-spy saw in a process that did not answer, if it was asked.
+
+    Args:
+        at: When, in epoch seconds.
+    """
+    if process is None or not (process.native or process.native_failed):
+        return ()
+    if not process.native:
+        text = f"Its native stack is not known: {process.native_failed}"
+    else:
+        frames = [short(each, 100) for each in process.native[:_NATIVE_SHOWN]]
+        left_out = len(process.native) - len(frames)
+        more = f", and {counted(left_out, 'more frame')}" if left_out else ""
+        text = f"Its stack with native code, the innermost first: {', '.join(frames)}{more}"
+    return (Evidence(text=text, source="events", at=at),)
 
 
 class LoopBlocker(NamedTuple):

@@ -51,6 +51,7 @@ _MODULES = (
     "printed_lines",
     "worker.fault_stacks",
     "worker.worker",
+    "nanny.native_stacks",
     "nanny.nanny",
     "scheduler.row_buffer",
     "scheduler.samples",

@@ -234,7 +234,11 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
         "bundles": _bundle_options(),
         "directory": working_directory() or "",
     }
-    nanny = {"name": name, "recording": recording}
+    nanny = {
+        "name": name,
+        "recording": recording,
+        "native_stacks": bool(setting("capture.native-stacks")),
+    }
     return (
         shipped("worker.worker", "WorkerCapture", worker),
         shipped("nanny.nanny", "NannyCapture", nanny),

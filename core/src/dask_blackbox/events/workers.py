@@ -120,6 +120,9 @@ class ProcessState(Part, frozen=True, kw_only=True):
         busy_thread: Native id of the thread that used most of it, if that computed for most of
             the time.
         executing: The tasks that it was executing.
+        native: Frames of the thread that had Python's lock or computed, native ones included,
+            the innermost first; empty: py-spy was not asked, or failed.
+        native_failed: Why it failed; empty: it did not.
     """
 
     state: str = ""
@@ -127,6 +130,8 @@ class ProcessState(Part, frozen=True, kw_only=True):
     cpu: float | None = None
     busy_thread: int | None = None
     executing: tuple[ExecutingTask, ...] = ()
+    native: tuple[str, ...] = ()
+    native_failed: str = ""
 
     @property
     def is_stopped(self) -> bool:

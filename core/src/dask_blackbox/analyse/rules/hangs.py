@@ -26,6 +26,7 @@ from dask_blackbox.analyse.frozen_workers import (
     LoopBlocker,
     frozen_in,
     loop_blocker,
+    native_evidence,
     remedy_of_frozen,
     what_froze,
 )
@@ -254,7 +255,10 @@ def _frozen_finding(
         remedy=remedy_of_frozen(frozen),
         confidence="high" if known else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=last.address),
-        evidence=evidence_of_hang(case, hang),
+        evidence=(
+            *native_evidence(last.process, hang.at),
+            *evidence_of_hang(case, hang),
+        ),
     )
 
 

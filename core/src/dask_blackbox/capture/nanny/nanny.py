@@ -19,6 +19,7 @@ from ..logs import LogTap, closing_signal
 from ..process import waiting_of
 from ..rpc_handlers import Handler
 from ..worker.fault_stacks import FROZEN
+from .native_stacks import native_stack
 from .worker_exit import (
     cpu_of_threads,
     executing_in,
@@ -54,8 +55,11 @@ class NannyCapture(NannyPlugin):
 
     restart = False
 
-    def __init__(self, name: str, recording: str) -> None:
+    def __init__(
+        self, name: str, recording: str, *, native_stacks: bool = False
+    ) -> None:
         self.name = name
+        self.native_stacks = native_stacks
         self._recording = recording
 
     def setup(self, nanny: Nanny) -> None:
@@ -81,7 +85,7 @@ class NannyCapture(NannyPlugin):
         watched = _Watched()
         watched.begin(pid)
         await asyncio.sleep(_LOOKING)
-        facts = watched.state_of(pid)
+        facts = await _with_native_stack(watched.state_of(pid), pid, [self])
         loop = asyncio.get_running_loop()
         executing = await loop.run_in_executor(
             None, executing_in, self._folder, str(self._nanny.address)
@@ -313,7 +317,8 @@ def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
 
     async def look_and_kill() -> object:
         try:
-            facts = watched.state_of(process.pid)
+            seen = watched.state_of(process.pid)
+            facts = await _with_native_stack(seen, process.pid, listeners)
             for each in tuple(listeners):
                 each.unresponsive_killed(facts)
             os.kill(process.pid, FROZEN)
@@ -329,6 +334,16 @@ def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
         return watched.killing
 
     process.kill = kill_later
+
+
+async def _with_native_stack(
+    facts: dict[str, object], pid: int, listeners: list[NannyCapture]
+) -> dict[str, object]:
+    """Return the fields of `ProcessState` with what py-spy sees, if a recording wants it."""
+    if not any(each.native_stacks for each in listeners):
+        return facts
+    loop, busy = asyncio.get_running_loop(), facts.get("busy_thread")
+    return {**facts, **await loop.run_in_executor(None, native_stack, pid, busy)}
 
 
 class _Watched:
