@@ -16,11 +16,15 @@ from prefect.assets import materialize
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
-from prefect.utilities.annotations import opaque, quote
+from prefect.utilities import annotations as prefect_annotations
+from prefect.utilities.annotations import quote
 from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
 
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+OPAQUE: Any = getattr(prefect_annotations, "opaque", lambda value: value)
+"""An annotation of newer versions of Prefect."""
 
 
 @task
@@ -111,7 +115,7 @@ def test_annotations_work_and_a_completed_flow_counts_the_task_runs_that_failed(
             "never ran": told.submit(allow_failure(told.submit(bad))),
             "fine": told.submit(allow_failure(good)),
             "quoted": told.submit(quote([1, 2])),
-            "opaque": told.submit(opaque(good)),
+            "opaque": told.submit(OPAQUE(good)),
         }
         answers.update({name: each.result() for name, each in futures.items()})
 
