@@ -20,6 +20,30 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("default")
 
+
+class _FailuresAtOnce:
+    """Prints the name of a test as soon as it fails, and why in a line.
+
+    The summary comes an hour later, or never if somebody ends the run.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = str(getattr(crash, "message", report.when)).partition("\n")[0]
+            reporter.write_line(f"\nfailed now: {report.nodeid}: {why[:300]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have failures printed at once, by the process that reports them."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_FailuresAtOnce(config))
+
+
 _OF_A_FILE = {"module", "class"}
 _CHEAP = {"homes"}
 """Fixtures that each process may as well set up again."""
