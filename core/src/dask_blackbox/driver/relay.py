@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _BATCH = 2_000
 _ANSWERING = 20.0
-_SHIPPING = 0.05
 _POLL_INTERVAL = 0.05
 _FINAL_EVENTS = 4.0
 """Seconds to wait for exit reports: exit codes arrive after exceptions."""
@@ -230,7 +229,6 @@ class Relay:
                 await self._pull_all(last=False)
             if leave and await self._ask("alone", client=self.client.id):
                 await self._ask("withdraw")
-                await asyncio.sleep(_SHIPPING)  # what workers have just sent comes late
                 await self._pull_all(last=False)
                 await self._ask("leave")
 

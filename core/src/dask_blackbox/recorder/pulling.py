@@ -37,7 +37,6 @@ _GIVE_UP_AFTER, _REFUSED = 10.0, 1.0
 _RARELY, _LAST_CHANCE = 2.0, 5.0
 _SHORTEST, _LONGER = 0.02, 1.5  # seconds between two pulls, and how fast that grows
 _BATCH = 2_000
-_SHIPPING = 0.05
 _PROFILED_PREFIXES, _WORTH_A_PROFILE = 6, 0.5  # seconds of computing
 _PREFIX, _COMPUTE = (COLUMNS["task"].index(name) for name in ("prefix", "compute"))
 
@@ -277,8 +276,6 @@ class Puller:
         """Remove our plugins from the cluster, as far as it still answers."""
         with contextlib.suppress(OSError, TimeoutError, LookupError):
             await self._ask(f"{self.tap}-withdraw")
-            # What the workers have just shipped comes by another connection.
-            await asyncio.sleep(_SHIPPING)
             await self.drain(last=False)
             with contextlib.suppress(OSError):
                 self._left.touch()

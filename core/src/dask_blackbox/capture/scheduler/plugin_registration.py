@@ -70,13 +70,22 @@ async def _has_left(scheduler: Scheduler, there: set[str]) -> bool:
 
 async def unregister_everywhere(
     scheduler: Scheduler, name: str, plugins: Plugins
-) -> None:
-    """Remove the plugins again, as far as workers and nannies answer."""
+) -> bool:
+    """Remove the plugins again, as far as workers and nannies answer.
+
+    Returns:
+        Whether all workers had a plugin, and have answered that it is removed.
+    """
     calls = (scheduler.unregister_worker_plugin, scheduler.unregister_nanny_plugin)
+    removed = False
     for call, plugin in zip(calls, plugins):
         if plugin is None:
             continue
         try:
-            await asyncio.wait_for(call(comm=None, name=name), _UNREGISTERING)
+            answers = await asyncio.wait_for(call(comm=None, name=name), _UNREGISTERING)
         except Exception:  # the cluster is going down, or a worker does not answer
             pass
+        else:
+            if plugin is plugins[0]:
+                removed = all(each["status"] == "OK" for each in answers.values())
+    return removed

@@ -57,6 +57,7 @@ _HANDLERS = ("pull", "withdraw", "leave", "join", "alone")
 _TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
 _MOST_NAMES = 1_000
 _LAST_PULL = 2.0
+_LAST_MESSAGES, _LOOK = 3.0, 0.01  # seconds
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
 _UNPULLED_SECONDS = 600.0  # seconds without a pull
 _UNPULLED_ALONE = (
@@ -113,6 +114,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._actors: dict[Key, str | None] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
+        self._left: set[str] = set()  # workers that have sent the last of their rows
         self._last_stimulus = "-"  # of the task that has finished last
         self._last_finished: Key | None = None  # its key
         self._last_inputs: dict[Key, Key | None] = {}
@@ -208,8 +210,20 @@ class SchedulerCapture(SchedulerPlugin):
         self._stall_watch.stop()
         if self._voice != self.name:  # plugins that stay ship at their own pace
             await asyncio.sleep(_SHIPPED)
-        await unregister_everywhere(self._scheduler, self.name, self._plugins)
+        there = set(self._scheduler.workers)
+        if await unregister_everywhere(self._scheduler, self.name, self._plugins):
+            await self._receive_the_last_of(there)
         return "OK"
+
+    async def _receive_the_last_of(self, workers: set[str]) -> None:
+        """Wait for the last message of each worker: it comes by another connection."""
+        deadline = time.monotonic() + _LAST_MESSAGES
+        while late := workers & set(self._scheduler.workers) - self._left:
+            if time.monotonic() > deadline:
+                error = f"not received from {len(late)} workers"
+                self._event("capture-failed", "", doing="last rows", error=error)
+                return
+            await asyncio.sleep(_LOOK)
 
     async def _depart(self) -> None:
         await self.withdraw()
@@ -509,6 +523,8 @@ class SchedulerCapture(SchedulerPlugin):
                 "event",
                 (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
             )
+        if "left" in msg:
+            self._left.add(msg["worker"])
         if "here" in msg:
             self._inventory.ask(msg["here"])
             self._event("process-ancestors", msg["here"], **msg.get("process") or {})

@@ -250,6 +250,7 @@ class WorkerCapture(WorkerPlugin):
         unfollow_masked_values(self._mask)
         self._flush_printed()
         self._ship_all()
+        self._send({"left": True})  # that was the last of it
         self._stop()
         if self._bundles is not None:
             self._bundles.leave()
