@@ -9,6 +9,7 @@ replaced by places that say the same.
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import json
 import platform
@@ -25,13 +26,14 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.run_tables import RunTables
 from dask_failures import Answer, FailureSet, judge
+from dask_failures.errors import WrongScriptError
 from dask_failures.running import run_script
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "diagnosers"))
 
 from blackbox import TABLES, answer, recorded_in, run_of
 
-__all__ = ["OPEN", "record"]
+__all__ = ["OPEN", "check_script", "record"]
 
 ROOT = Path(__file__).parents[2]
 OPEN = ROOT / "failure_benchmark" / "open"
@@ -48,8 +50,12 @@ def record(name: str, *, place: Path = OPEN) -> str:
     Args:
         name: Of the case.
         place: The folder of the set.
+
+    Raises:
+        WrongScriptError: Not the script of the case would be run, but a module of it.
     """
     found = FailureSet.open(place)
+    check_script(found, name)
     with tempfile.TemporaryDirectory(
         prefix="record-", ignore_cleanup_errors=True
     ) as temporary:
@@ -66,6 +72,45 @@ def record(name: str, *, place: Path = OPEN) -> str:
     given = msgspec.convert(answer(card_of(read, findings_in(read))), Answer)
     result = judge(found.cases[name], given)
     return f"{result.kind:8}{name}: {given.cause} {result.problem}\n{given.text}"
+
+
+def check_script(found: FailureSet, name: str) -> None:
+    """Check that the file of a case that is run is not imported by another one of it.
+
+    Args:
+        found: The set.
+        name: The case.
+
+    Raises:
+        WrongScriptError: It is.
+    """
+    files = found.script(name)
+    if not files or not any("{file}" in word for word in found.cases[name].argv):
+        return
+    first = next(iter(files))
+    module = first.removesuffix(".py").replace("/", ".")
+    importers = [
+        file
+        for file, blob in files.items()
+        if file != first and file.endswith(".py") and module in _imported(blob)
+    ]
+    if importers:
+        raise WrongScriptError(name, first, importers)
+
+
+def _imported(source: bytes) -> set[str]:
+    """Return the modules that a script imports by name; none if it does not compile."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return set()
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
 
 
 def _places(folder: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ __all__ = [
     "DiagnoserNotFoundError",
     "UnknownCaseError",
     "UnknownSetError",
+    "WrongScriptError",
 ]
 
 
@@ -56,3 +57,13 @@ class DiagnoserNotFoundError(DaskFailuresError):
 
 class BadAnswerError(DaskFailuresError):
     """What a diagnoser printed is no answer: the case counts as not answered."""
+
+
+class WrongScriptError(DaskFailuresError):
+    """The file of a case that is run is no script, but a module of one."""
+
+    def __init__(self, case: str, file: str, importers: Iterable[str]) -> None:
+        super().__init__(
+            f"case {case} runs {file}, its first file by name, which {', '.join(importers)} "
+            "imports: give the module a name behind that of the script"
+        )
