@@ -301,3 +301,33 @@ with DAG("many"):
         for index, attempt in [(0, 1), (1, 1), (1, 2)]
     }
     assert states == {(0, 1): "succeeded", (1, 1): "failed", (1, 2): "succeeded"}
+
+
+@pytest.mark.nightly
+def test_a_mapped_instance_that_fails_says_how_the_others_ended_and_what_only_it_has(
+    airflow: Any, tmp_path: Path
+) -> None:
+    dag = airflow.load(
+        f"""
+def work(region):
+    import dask
+    if region == "mea":
+        raise ValueError("no prices")
+    return dask.delayed(str.upper)(region).compute()
+
+with DAG("by_region"):
+    DaskObservedOperator.partial(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    ).expand(op_kwargs=[{{"region": each}} for each in ("emea", "apac", "mea")])
+""",
+        "by_region",
+    )
+    run_id = dag.test().run_id
+
+    card = _document(tmp_path, "by_region.work", f"{run_id}.map2", "card.json")
+    assert card["past"]["siblings"] == (
+        "2 of 3 instances of this task succeeded so far; only this one has region=mea"
+    )
