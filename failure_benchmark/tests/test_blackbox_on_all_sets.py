@@ -40,7 +40,7 @@ MISSED = {
         "probe_orbits",
         # `gc-time`, which is true, too.
         "rain_gauges",
-        # No recording shows that a graph has another task for a key that is kept.
+        # Recorded before keys of delayed functions were compared.
         "rent_indices",
     },
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import traceback
 from collections.abc import Iterator
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from conditions import until
+from dask.delayed import delayed
 from dask_blackbox.capture.driver.merged_calls import MergedCalls
 from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.capture.driver.reused_keys import ReusedKeys
@@ -43,7 +45,9 @@ def found() -> Iterator[Found]:
     """Return what is reported while a test runs."""
     taken: Found = []
     patches = Patches()
-    ReusedKeys(taken.append).watch(Client, patches)
+    reused = ReusedKeys(taken.append)
+    reused.watch(Client, patches)
+    reused.watch_delayed(sys.modules["dask.delayed"], Client, patches)
     yield taken
     patches.restore()
 
@@ -113,6 +117,32 @@ def test_each_key_of_a_map_is_compared(client: Client, found: Found) -> None:
 
     assert client.gather(second) == client.gather(first) == [2, 3]
     assert [each["key"] for each in found] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "reported"),
+    [(add, (1, 3), ["add"]), (mul, (1, 2), ["mul"]), (add, (1, 2), [])],
+)
+def test_a_delayed_call_with_the_key_of_a_held_result_is_compared(
+    client: Client, found: Found, function: Any, arguments: Any, reported: list[str]
+) -> None:
+    key = f"delayed-{function.__name__}-{arguments[1]}"
+    first = delayed(add)(1, 2, dask_key_name=key).persist()
+    second = delayed(function)(*arguments, dask_key_name=key)
+
+    assert second.compute() == first.compute() == 3
+    assert [each["task"] for each in found] == reported
+    assert all(each["delayed"] for each in found)
+
+
+def test_a_delayed_call_whose_key_nobody_holds_is_not_reported(
+    client: Client, found: Found
+) -> None:
+    assert delayed(add)(1, 2, dask_key_name="once").compute() == 3
+    until(lambda: "once" not in client.futures, "the client has released it")
+
+    assert delayed(add)(1, 3, dask_key_name="once").compute() == 4
+    assert found == []
 
 
 def drawn(day: int) -> float:

@@ -641,6 +641,32 @@ def test_a_key_that_was_sent_twice_is_reported_of_a_run_that_succeeded() -> None
 
 
 @pytest.mark.parametrize(
+    ("prefixes", "new", "sent_at", "fires"),
+    [
+        pytest.param(
+            {"index": 1, "rents": 1}, {"index": [1, 0]}, 6.0, True, id="known"
+        ),
+        pytest.param({"rents": 1}, {"rents": [1, 1]}, 6.0, False, id="released before"),
+        pytest.param({"rents": 1}, {}, 4.0, False, id="sent before"),
+        pytest.param({"index": 1}, {"index": [1, 1]}, 6.0, False, id="never sent"),
+    ],
+)
+def test_a_delayed_call_with_a_used_key_counts_where_its_graph_met_the_first_task(
+    prefixes: dict[str, int], new: dict[str, list[int]], sent_at: float, *, fires: bool
+) -> None:
+    reused = an_event(
+        "key-reused", "driver", at=5.0, key="rents", task="rents", delayed=True,
+        file="/jobs/rents.py", line=30, function="main",
+    )  # fmt: skip
+    graph = an_event(
+        "graph-updated", "Client-1", at=sent_at, graph=2, tasks=2,
+        prefixes=prefixes, new=new,
+    )  # fmt: skip
+
+    assert ("key-collision" in rules_of(reused, graph, succeeded())) is fires
+
+
+@pytest.mark.parametrize(
     ("empty_inputs", "fires"),
     [(["read_parquet"], True), ([], False), (["from-map"], False)],
 )

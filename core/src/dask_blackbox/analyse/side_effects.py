@@ -46,6 +46,7 @@ from dask_blackbox.events import (
 from dask_blackbox.formatting import (
     code_line,
     listed,
+    prefix_of,
     quoted_key,
     short,
     signal_name,
@@ -161,6 +162,24 @@ def signal_to_itself(case: Case) -> DriverSignalled | None:
         and 0 <= decided - sent.at <= _INTERRUPTS
     ]
     return own[-1] if own else None
+
+
+def reused_keys_of(run: RunTables) -> list[KeyReused]:
+    """Return the keys that the driver gave to a second task, which Dask did not run."""
+    return [
+        each for each in run.of(KeyReused) if not each.delayed or _was_known(run, each)
+    ]
+
+
+def _was_known(run: RunTables, reused: KeyReused) -> bool:
+    """Return whether a graph with that key came while the scheduler knew it from before."""
+    prefix = prefix_of(reused.key)
+    for graph in run.of(GraphUpdated):
+        new = graph.new.get(prefix)
+        known = graph.prefixes.get(prefix, 0) - (0 if new is None else new.tasks)
+        if known > 0 and graph.at > reused.at:
+            return True
+    return False
 
 
 def sentence_on_reused(reused: KeyReused) -> str:

@@ -243,8 +243,9 @@ class DriverForked(UserCodeEvent, frozen=True, kw_only=True):
 class KeyReused(Event, frozen=True, kw_only=True):
     """The driver gave the key of a result that it still held to a different task.
 
-    `Client.submit` and `Client.map` return the first result then.  Only tasks whose functions,
-    or short arguments, differ are reported.
+    `Client.submit` and `Client.map` return the first result then; of a delayed function that
+    was called with `dask_key_name=`, the scheduler ignores the second task.  Only tasks whose
+    functions, or short arguments, differ are reported.
 
     Attributes:
         pid: Process id of the driver.
@@ -253,6 +254,7 @@ class KeyReused(Event, frozen=True, kw_only=True):
         file: File of the user's line that passed the key.
         line: That line.
         function: Function of that line.
+        delayed: Whether it is a delayed function, whose graph may be sent later, or never.
     """
 
     kind: ClassVar[str] = "key-reused"
@@ -263,6 +265,7 @@ class KeyReused(Event, frozen=True, kw_only=True):
     file: str | None = None
     line: int | None = None
     function: str | None = None
+    delayed: bool = False
 
 
 class CallsMerged(Event, frozen=True, kw_only=True):

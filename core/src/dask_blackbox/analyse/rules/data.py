@@ -23,7 +23,11 @@ from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit, without_moment
 from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.side_effects import UNIQUE_KEYS, sentence_on_reused
+from dask_blackbox.analyse.side_effects import (
+    UNIQUE_KEYS,
+    reused_keys_of,
+    sentence_on_reused,
+)
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import KEY_HAS_TWO_TASKS
 from dask_blackbox.analyse.sketching import sketch_of
@@ -33,7 +37,6 @@ from dask_blackbox.events import (
     DriverClosing,
     GraphFailed,
     GraphUpdated,
-    KeyReused,
     SchedulerInfo,
     WorkerAdded,
     WorkerClosing,
@@ -524,7 +527,7 @@ def KEY_COLLISION(case: Case) -> Iterator[Finding]:
             keys.append(found["key"].strip("'\""))
             shows = ("--filter", "Detected different")
             evidence.append(case.line_evidence(row, *shows, longest=400))
-    for reused in case.run.of(KeyReused):
+    for reused in reused_keys_of(case.run):
         keys.append(reused.key)
         text = f"driver: {sentence_on_reused(reused)}"
         evidence.append(Evidence(text=text, source="driver", at=reused.at))

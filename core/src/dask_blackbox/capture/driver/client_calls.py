@@ -555,6 +555,7 @@ def _install() -> None:
     merged = MergedCalls(lambda found: _note("calls-merged", found))
     reused = ReusedKeys(lambda found: _note("key-reused", found), merged)
     reused.watch(Client, _patches)
+    reused.watch_delayed(sys.modules.get("dask.delayed"), Client, _patches)
     OrderedEnds(_note).watch(_patches)
 
 

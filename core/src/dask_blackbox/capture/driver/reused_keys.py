@@ -2,7 +2,8 @@
 
 `Client.submit` and `Client.map` return the first result then, whatever the new arguments are,
 and log nothing; the scheduler never receives the second task.  Of another client of the same
-scheduler it receives it, and ignores it.
+scheduler, or of a delayed function that is called with `dask_key_name=`, it receives it, and
+ignores it.
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ _PLAIN = (
 
 _OF_DASK = frozenset({
     "key", "workers", "resources", "retries", "priority", "fifo_timeout",
-    "allow_other_workers", "actor", "actors", "pure", "batch_size",
+    "allow_other_workers", "actor", "actors", "pure", "batch_size", "dask_key_name",
 })  # fmt: skip
-"""Arguments of `submit` and `map` that are not the task's."""
+"""Arguments of `submit`, `map` and delayed functions that are not the task's."""
+
+_DELAYED = "call_function"
+"""The function of `dask.delayed` that makes a task of each call."""
 
 Note = Callable[[dict[str, object]], None]
 """Takes the fields of an `events.KeyReused`."""
@@ -63,6 +67,54 @@ class ReusedKeys:
         for name, tasks_of in (("submit", _submitted), ("map", _mapped)):
             inner = getattr(client, name)
             patches.replace(client, name, inner, self._watched(inner, tasks_of))
+
+    def watch_delayed(self, module: Any, client: Any, patches: Patches) -> None:
+        """Compare what calls of delayed functions with `dask_key_name=` are given from now on.
+
+        Args:
+            module: `dask.delayed`.
+            client: The class of clients, which knows those that there are.
+            patches: Where the replaced function is remembered.
+        """
+        inner = getattr(module, _DELAYED, None)
+        if inner is not None:
+            patches.replace(
+                module, _DELAYED, inner, self._watched_delayed(inner, client)
+            )
+
+    def _watched_delayed(self, inner: Any, client: Any) -> Any:
+        @functools.wraps(inner)
+        def call_function(
+            func: Any, token: Any, args: Any, kwargs: Any, *more: Any, **options: Any
+        ) -> Any:
+            if kwargs.get("dask_key_name") is not None:
+                self._compare_delayed(client, func, args, kwargs)
+            try:
+                return inner(func, token, args, kwargs, *more, **options)
+            except BaseException as error:
+                remove_own_frame(error)
+                raise
+
+        return call_function
+
+    def _compare_delayed(
+        self, client: Any, func: object, args: Any, kwargs: dict[str, object]
+    ) -> None:
+        try:
+            key: Any = kwargs["dask_key_name"]
+            definition = _definition(func, tuple(args), kwargs)
+            place, new = (_DELAYED, key), hash(definition)
+            clients = list(getattr(client, "_instances", ()))
+            held = any(key in each.futures for each in clients)
+            if not held or place not in self._tasks:
+                self._tasks[place] = new
+                self._tasks.move_to_end(place)
+            elif self._tasks[place] != new:
+                self._note({**_reused(key, definition[0]), "delayed": True})
+            while len(self._tasks) > _MOST:
+                self._tasks.popitem(last=False)
+        except Exception:  # the user's own call reports wrong arguments
+            pass
 
     def _watched(self, inner: Any, tasks_of: _TasksOf) -> Any:
         @functools.wraps(inner)
@@ -146,7 +198,7 @@ def _value(value: Any, depth: int = _DEEPEST) -> Hashable:
         value = tuple(islice(value.items(), _MOST_PARTS))
     if isinstance(value, list | tuple) and depth:
         return tuple(_value(each, depth - 1) for each in value[:_MOST_PARTS])
-    if type(value).__name__ == "Future":
+    if type(value).__name__ in ("Future", "Delayed", "DelayedLeaf"):
         return str(value.key)
     return type(value).__name__
 

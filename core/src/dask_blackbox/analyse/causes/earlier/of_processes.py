@@ -36,6 +36,7 @@ from dask_blackbox.analyse.side_effects import (
     failed_programs,
     is_related,
     program_exit_text,
+    reused_keys_of,
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -54,7 +55,6 @@ from dask_blackbox.events import (
     ClusterRestarted,
     DriverAttached,
     DriverRaised,
-    KeyReused,
     ProgramFailed,
     WorkerRemoved,
 )
@@ -110,7 +110,7 @@ def ended_threads(case: Case, verdict: Finding) -> Iterator[Earlier]:
 
 def reused_keys(case: Case, verdict: Finding) -> Iterator[Earlier]:
     """Yield the first key that was given to two tasks, where the failure is about its result."""
-    reused = sorted(case.run.of(KeyReused), key=lambda each: each.at)
+    reused = sorted(reused_keys_of(case.run), key=lambda each: each.at)
     if (failure := case.blame.failure) is not None:
         tasks = case.run.tasks.filter(pl.col("key") == failure.key)
         used = {failure.key, *tasks["last_input"].drop_nulls()}
