@@ -36,7 +36,7 @@ MISSED = {
         "meter_days",
         # Reported as `large-graph`, which it also is.
         "plankton_frames",
-        # The thread that drove the run had ended, and no other is looked at.
+        # Recorded before the main thread was looked at where that of the run had ended.
         "probe_orbits",
         # `gc-time`, which is true, too.
         "rain_gauges",

@@ -151,3 +151,17 @@ def test_a_client_that_is_being_made_is_reported_with_its_address() -> None:
     connecting = [detail["connecting"] for _, detail in reported]
     known = {"address": address, "lasted": 12.0, "scheduler_file": None}
     assert connecting == [[known]]
+
+
+def test_the_main_thread_is_looked_at_when_the_thread_of_the_run_has_ended() -> None:
+    reported: CardChanges = []
+    with a_waiting_thread(reported) as (watcher, _):
+        settled(watcher, 0.0)
+    for second in (1.0, 2.0, 30.0):
+        watcher.check(second)
+
+    assert watcher.thread == threading.main_thread().ident
+    [(kind, detail)] = reported
+    assert kind == "driver-blocked"
+    assert detail["other_ended"] is True
+    assert "main_thread_is_looked_at" in "".join(detail["stack"])

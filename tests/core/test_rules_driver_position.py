@@ -76,6 +76,21 @@ def test_a_client_that_reconnects_to_a_scheduler_that_was_there_is_another_story
     assert the_verdict_on(known, CONNECTING, aborted(at=50)).rule == "driver-killed"
 
 
+@pytest.mark.parametrize(
+    ("ended", "rule"), [(True, "stalled"), (False, "driver-killed")]
+)
+def test_a_main_thread_that_waits_for_a_loop_whose_thread_has_ended_has_stalled(
+    *, ended: bool, rule: str
+) -> None:
+    waits = blocked_at(of_dask("utils.py", "sync"), other_ended=ended)
+
+    found = the_verdict_on(ON_A_CLUSTER, waits, aborted(at=50))
+
+    assert found.rule == rule
+    assert ("event loop whose thread had ended" in found.title) is ended
+    assert ("sys.exit()" in found.remedy) is ended
+
+
 def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -> None:
     found = the_verdict_on(
         ON_A_CLUSTER,

@@ -51,6 +51,7 @@ _OF_QUEUES = {
 """By the method that waits, where it is known."""
 
 _CLIENT = "distributed/client.py"
+_SYNC = "distributed/utils.py"
 _SUBMITTING = {
     "dask/tokenize.py": "hashing what its tasks are given",
     "cloudpickle/cloudpickle.py": "pickling what its tasks are given",
@@ -84,6 +85,7 @@ class DriverPosition(HasStack):
             the run ended.
         cpu: Seconds on a core at that line until it was reported; None: not known.
         reported_after: Seconds at that line when it was reported.
+        other_ended: Whether it is the main thread, and the thread that drove the run had ended.
     """
 
     at: float
@@ -92,6 +94,7 @@ class DriverPosition(HasStack):
     connecting: tuple[ClientConnecting, ...] = ()
     cpu: float | None = None
     reported_after: float = 0.0
+    other_ended: bool = False
 
     @property
     def cpu_share(self) -> float | None:
@@ -124,6 +127,14 @@ class DriverPosition(HasStack):
     def in_dask(self) -> bool:
         """Whether the driver waited for a call to Dask."""
         return any("/distributed/" in frame.file for frame in self.beyond)
+
+    @property
+    def for_a_loop(self) -> bool:
+        """Whether the driver waited for what an event loop in another thread was to run."""
+        return any(
+            frame.file.endswith(_SYNC) and frame.function.endswith("sync")
+            for frame in self.beyond
+        )
 
     def in_client(self, *methods: str) -> bool:
         """Return whether the driver was in one of these methods of its client."""
@@ -173,6 +184,7 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
         ),
         cpu=last.cpu,
         reported_after=reported_after,
+        other_ended=last.other_ended,
     )
 
 

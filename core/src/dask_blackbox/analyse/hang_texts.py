@@ -126,10 +126,21 @@ _OF_AN_ACTOR = Wait(
 )
 
 
+_OF_AN_ENDED_LOOP = Wait(
+    "for an event loop whose thread had ended",
+    "what ran in that thread had ended it, as `sys.exit()` inside of a coroutine does, so that "
+    "no call to it returns",
+    "let the coroutine return, and call `sys.exit()` in the main thread after it; or run it in "
+    "the main thread (`asyncio.run(main())`).",
+)
+
+
 def awaited(case: Case, position: DriverPosition) -> Wait | None:
     """Return for what the driver waited that nothing could end, if it did."""
     if any(frame.file.endswith("distributed/actor.py") for frame in position.beyond):
         return _of_actors(case, running_actor_methods(case)) or _OF_AN_ACTOR
+    if position.other_ended and position.for_a_loop:
+        return _OF_AN_ENDED_LOOP
     if position.shared:
         what, ends = position.shared
         return Wait(

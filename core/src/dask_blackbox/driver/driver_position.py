@@ -4,6 +4,8 @@ A driver that hangs in `Client(…)`, in `client.run` or in `Queue.get` raises n
 a host's time limit that ends it leaves no traceback.  So a thread looks at the
 user's own line now and then, and reports it when it has been there for long, with growing
 intervals.  It reads frames and nothing else: no lock of the driver's, no I/O but its lines.
+When the thread that drove the run has ended, such as that of an event loop, it looks at the
+process's main thread, which may wait for it.
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ class DriverPositionWatcher(threading.Thread):
         self._since = time.monotonic()
         self._next = after
         self._connecting: dict[int, float] = {}
+        self._object = _thread_of(thread)
+        self._other_ended = False
         self._clock = _cpu_clock_of(thread)
         self._cpu = _read(self._clock)
 
@@ -79,6 +83,7 @@ class DriverPositionWatcher(threading.Thread):
         Args:
             now: Seconds on a clock that only goes forward.
         """
+        self._look_at_the_living()
         frames = _frames_of(sys._current_frames().get(self.thread))  # noqa: SLF001
         connecting = self._clients(frames, now)
         own = [frame for frame in frames if _is_the_users(frame)]
@@ -99,8 +104,19 @@ class DriverPositionWatcher(threading.Thread):
                 "stack": _stack(frames),
                 "connecting": connecting,
                 "cpu": self._cpu_meanwhile(),
+                "other_ended": self._other_ended,
             }
             self._report("driver-blocked", reported)
+
+    def _look_at_the_living(self) -> None:
+        """Look at the main thread from now on, if the thread that drove the run has ended."""
+        main = threading.main_thread()
+        # The identity of a thread that has ended may be given to another one.
+        ended = self._object is not None and _thread_of(self.thread) is not self._object
+        if not ended or self._object is main or main.ident is None:
+            return
+        self.thread, self._object, self._other_ended = main.ident, main, True
+        self._clock = _cpu_clock_of(main.ident)
 
     def _cpu_meanwhile(self) -> float | None:
         now = _read(self._clock)
@@ -128,6 +144,13 @@ class DriverPositionWatcher(threading.Thread):
             }
             for client in trying
         ]
+
+
+def _thread_of(ident: int) -> threading.Thread | None:
+    """Return the living thread with an identity; None: there is none that Python knows."""
+    # Not `enumerate`, which takes a lock.
+    living: dict[int, threading.Thread] = getattr(threading, "_active", {})
+    return living.get(ident)
 
 
 def _cpu_clock_of(thread: int) -> int | None:

@@ -350,6 +350,8 @@ class DriverBlocked(Event, frozen=True, kw_only=True):
         cpu: Seconds on a core meanwhile; null where the system does not measure it (macOS).
         stack: Frames as Python prints them; the innermost is last.
         connecting: Clients that have not reached a scheduler yet.
+        other_ended: Whether it is the main thread, which is looked at since the thread that
+            drove the run has ended.
     """
 
     kind: ClassVar[str] = "driver-blocked"
@@ -358,6 +360,7 @@ class DriverBlocked(Event, frozen=True, kw_only=True):
     cpu: float | None = None
     stack: tuple[str, ...] = ()
     connecting: tuple[ClientConnecting, ...] = ()
+    other_ended: bool = False
 
 
 class DriverUnblocked(Event, frozen=True, kw_only=True):
