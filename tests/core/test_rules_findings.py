@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from dask_blackbox import guard
 from dask_blackbox.analyse import RULES, Case, findings_in, verdict_of
+from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.run_tables import RunTables
@@ -216,3 +217,19 @@ def test_every_rule_has_a_slug_of_its_own_and_a_page() -> None:
         for text in (rule.page.detects, rule.page.evidence, rule.page.remedy):
             assert text.endswith("."), rule.slug
         assert rule.page.before != rule.page.after, rule.slug
+
+
+@pytest.mark.parametrize(
+    ("begun", "number"), [(0, 0), (1, 1), (9, 2), (None, 0)], ids=str
+)
+def test_tasks_that_began_before_their_worker_was_recorded_are_counted(
+    begun: int | None, number: int
+) -> None:
+    here = an_event("process-ancestors", "tcp://w1", at=4.0, pid=100, begun=begun)
+    tasks = [a_task(f"load-{n}", start=start) for n, start in enumerate((2, 3, 5))]
+    found = missing_from(a_run(a_worker(), here, tasks))
+
+    text = "began there before it was recorded"
+    said = [each for each in found.get("tcp://w1", ()) if text in each]
+    assert len(said) == bool(number)
+    assert all(each.startswith(f"{number} task") for each in said)

@@ -15,13 +15,14 @@ from dask_blackbox.events import (
     LinesLeftOut,
     NannyLost,
     NannyResponded,
+    ProcessAncestors,
     WorkerExitReport,
     WorkerUnresponsive,
     WrapperLost,
 )
 from dask_blackbox.formatting import counted, duration, ended, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
-from dask_blackbox.run_tables import RunTables
+from dask_blackbox.run_tables import RunTables, epoch
 
 _BEHIND = 30.0
 _SILENT = 15.0
@@ -44,6 +45,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
             if run.ending is None or name not in run.ending.lost_segments
         ),
         *_given_up(run),
+        *_begun_before(run),
         *_wrapper_lost(run),
         *_lost_lines(run),
         *_unread_last_lines(run),
@@ -131,6 +133,27 @@ def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
         for fact in run.of(CaptureFailed)
     )
     yield from list(reported)[:20]
+
+
+def _begun_before(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield workers on which tasks of the run began before they were recorded.
+
+    On a busy host, the run is not kept waiting until a worker has our plugin.
+    """
+    late = {each.subject: each for each in run.of(ProcessAncestors) if each.begun}
+    if not late:
+        return
+    own = run.tasks.select("worker", at=epoch("start")).drop_nulls()
+    for address, each in late.items():
+        before = own.filter((pl.col("worker") == address) & (pl.col("at") < each.at))
+        if number := min(len(before), each.begun or 0):
+            yield (
+                address,
+                (
+                    f"{counted(number, 'task')} began there before it was recorded: what "
+                    "they printed, and what they did beside Dask, is not recorded"
+                ),
+            )
 
 
 def _wrapper_lost(run: RunTables) -> Iterator[tuple[str, str]]:

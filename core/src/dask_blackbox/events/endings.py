@@ -570,6 +570,8 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
             process runs in: `{"SLURM_JOB_ID": "12"}`.
         limits: What limits its memory, in bytes: `host`, `cgroup`, `ulimit -v`, `ulimit -d`, as
             far as there is such a limit; empty: not recorded.
+        begun: How many tasks it had begun when its recording began, those of earlier runs
+            included.
     """
 
     kind: ClassVar[str] = "process-ancestors"
@@ -583,3 +585,4 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
     lifetime: float | None = None
     units: dict[str, str] = {}
     limits: dict[str, int] = {}
+    begun: int | None = None

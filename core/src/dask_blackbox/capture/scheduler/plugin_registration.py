@@ -6,6 +6,7 @@ A worker that does not answer delays neither the start nor the end of the run.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING, Awaitable, Callable, Mapping
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
 
 _REGISTERING, _UNREGISTERING, _LEAVING = 5.0, 2.0, 1.0
+_LONGER = 2.0
+"""How many times as long on an overloaded host; the driver waits for 15 s in all."""
 _LONGEST = 2_000
 
 Plugins = tuple[bytes | None, bytes | None]
@@ -42,7 +45,7 @@ async def register_everywhere(
     ]
     if not work:
         return
-    done, late = await asyncio.wait(work, timeout=_REGISTERING)
+    done, late = await asyncio.wait(work, timeout=_patience())
     for each in done:
         failed = each.exception()
         if failed is not None:
@@ -56,6 +59,18 @@ async def register_everywhere(
                 report("capture-failed", address, doing="plugin", error=error)
     for each in late:
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+def _patience() -> float:
+    """Return for how many seconds workers may take: longer where this host is overloaded.
+
+    A task that begins before its worker has our plugin is recorded only in part.
+    """
+    try:
+        load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # another system
+        load = 1.0
+    return _REGISTERING * min(max(load, 1.0), _LONGER)
 
 
 async def _has_left(scheduler: Scheduler, there: set[str]) -> bool:

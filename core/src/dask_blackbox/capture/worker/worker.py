@@ -705,3 +705,10 @@ def _process_of(worker: Worker) -> dict[str, object]:
         "units": named_units(os.environ),
         "limits": memory_limits(),
     }
+        "begun": _begun(worker),
+
+
+def _begun(worker: Worker) -> int | None:
+    """Return how many tasks a worker has begun; None if its Dask does not say it."""
+    ended = getattr(worker.state, "executed_count", None)
+    return None if ended is None else ended + len(worker.state.executing)
