@@ -411,6 +411,32 @@ def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen(
     )
 
 
+@pytest.mark.parametrize(
+    ("busy", "own", "stolen", "said"),
+    [
+        pytest.param(78.0, 4.0, 0.0, "98% of its 8 were used", id="others"),
+        pytest.param(60.0, 4.0, 14.0, "took 18% (steal)", id="a hypervisor"),
+        pytest.param(78.0, 74.0, 0.0, "", id="the workers themselves"),
+        pytest.param(20.0, 4.0, 0.0, "", id="cores are left"),
+        pytest.param(None, 4.0, None, "", id="unknown"),
+    ],
+)
+def test_a_host_without_a_core_for_a_worker_that_froze_is_named(
+    busy: float | None, own: float, stolen: float | None, said: str
+) -> None:
+    load = an_event(
+        "process-load", "tcp://w1", at=9.0, seconds=10.0, cores=8, cpu=own,
+        host_busy=busy, host_stolen=stolen,
+    )  # fmt: skip
+    pieces = killed_by(-9, asked="check-worker-ttl-1795230000.1")
+    found = the_verdict(a_run(*pieces, load))
+
+    assert found.rule == "worker-heartbeat-timeout"
+    assert ("Its host had no core left" in found.cause) == bool(said)
+    assert said in found.cause
+    assert ("keep other programs off it" in found.remedy) == bool(said)
+
+
 def test_a_frozen_worker_is_known_from_what_its_nanny_was_reported() -> None:
     run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
 

@@ -31,6 +31,9 @@ MANY_EDGES = 20
 
 _AT_ONCE = 1.0
 _MOST = 0.5
+_FULL, _WORTH_A_WORD = 0.9, 0.01
+_BEFORE = 30.0
+"""Seconds before a moment in which a host's load tells something of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,34 @@ class Host:
         busy = self.cpu if self.busy is None else self.busy
         rest = max(busy - self.cpu - self.scheduler, 0.0)
         return rest / max(self.seconds * self.cores, 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortage:
+    """That a host had no core left, and that the workers were not why.
+
+    Attributes:
+        cores: That it has (as Dask counts them).
+        used: Share of them that all its processes used, 0 to 1.
+        others: Share that others than workers and scheduler used.
+        stolen: Share that its hypervisor gave to other machines (steal).
+    """
+
+    cores: int
+    used: float
+    others: float
+    stolen: float
+
+    def __str__(self) -> str:
+        taken = (
+            f", and its hypervisor took {self.stolen:.0%} (steal)"
+            if self.stolen >= _WORTH_A_WORD
+            else ""
+        )
+        return (
+            f"Its host had no core left then: {self.used:.0%} of its {self.cores} were used, "
+            f"{self.others:.0%} by other processes than workers and scheduler{taken}."
+        )
 
 
 class TaskActivity:
@@ -165,6 +196,47 @@ class TaskActivity:
             if each.address in self.loads:
                 found[str(each.host)].append(each)
         return tuple(self._host(name, workers) for name, workers in found.items())
+
+    def shortage(self, host: str | None, at: float) -> Shortage | None:
+        """Return that a host was short of cores before a moment; None: it was not, or unknown.
+
+        Args:
+            host: Its name.
+            at: The moment, epoch seconds.
+        """
+        loads: dict[str, list[ProcessLoad]] = {}
+        pids: dict[int | None, list[ProcessLoad]] = {}
+        for worker in worker_exits_of(self._run):
+            of_worker = self.loads.get(worker.address, [])
+            near = [
+                each
+                for each in of_worker
+                if each.seconds and at - _BEFORE < each.at < at + each.seconds
+            ]
+            if worker.host == host and near:
+                loads[worker.address] = pids[worker.pid] = near
+        watched = _one_after_another(list(loads.values()))
+        known = [each for each in watched if each.host_busy is not None]
+        seconds = sum(each.seconds for each in known)
+        if not seconds:
+            return None
+        cores = max(int(_most(known, "cores", 1)), 1)
+        used = sum(each.host_busy or 0.0 for each in known) / seconds
+        stolen = sum(each.host_stolen or 0.0 for each in known) / seconds
+        own = sum(
+            sum((each.cpu or 0.0) + (each.children or 0.0) for each in near)
+            / sum(each.seconds for each in near)
+            for near in pids.values()
+        )
+        others = max(used - own - self._scheduling(str(host), {*pids}), 0.0)
+        found = Shortage(
+            cores=cores,
+            used=min(used / cores, 1.0),
+            others=min(others / cores, 1.0),
+            stolen=stolen / cores,
+        )
+        full = found.used + found.stolen >= _FULL
+        return found if full and found.others + found.stolen > _MOST else None
 
     @property
     def busy(self) -> bool:

@@ -1172,7 +1172,7 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
             f"the run (reason: {_CLOSED}), and no worker was left. {before}When a worker "
             "leaves, the cluster object waits for `distributed.deploy.lost-worker-timeout` "
             f"({_worker_timeout(case)}) and then closes the worker, even if it is "
-            f"restarting. {ended}"
+            f"restarting. {_slow_host(case, last)}{ended}"
         ),
         remedy=_remedy_lost_worker(case, slug, died),
         retry_advice=advice_on_death(slug),
@@ -1216,6 +1216,12 @@ def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
 def _was_restarted(case: Case, last: Row) -> bool:
     """Return whether an earlier process of the same worker had left to be restarted."""
     before = (pl.col("name") == last["name"]) & (epoch("left") < last["left"])
+def _slow_host(case: Case, last: Row) -> str:
+    """Return a sentence if a worker's host had no core on which it could start again."""
+    short = case.task_activity.shortage(last["host"], last["left"])
+    return "" if short is None else f"{short} "
+
+
     closing = case.run.workers.filter(before)["closing"].fill_null("")
     return bool(closing.str.starts_with(_RESTART).any())
 

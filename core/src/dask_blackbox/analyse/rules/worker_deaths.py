@@ -441,6 +441,8 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     stopped = all(each.stopped for each in frozen)
     by_job = all(each.stopper for each in frozen)
     yield from verdict_on_deaths(
+    last = deaths[-1]
+    short = None if stopped else case.task_activity.shortage(last.host, last.at)
         case,
         WORKER_HEARTBEAT_TIMEOUT,
         did="was stopped" if stopped and len(deaths) == 1 else "froze",
@@ -450,11 +452,13 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
             for sentence in (
                 what_froze(frozen, seen="before its nanny killed it"),
                 # Of one that had resumed, the stacks show what it did later.
+                str(short or ""),
                 last_line_text(deaths) if frozen[-1].process else "",
             )
             if sentence
         ),
-        remedy=remedy_of_frozen(
+        remedy=(_OF_A_SHORTAGE if short else "")
+        + remedy_of_frozen(
             frozen, timeout=max(death.frozen_for or 0.0 for death in deaths)
         ),
         retry_advice=_UNKNOWN if stopped and not by_job else None,
@@ -462,6 +466,12 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
 
 
 @documented("worker-signalled")
+_OF_A_SHORTAGE = (
+    "Start fewer workers or threads on that host, or keep other programs off it: what needs a "
+    "core there waits for one. "
+)
+
+
 def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SIGNALLED.slug)
     if not deaths:
