@@ -437,6 +437,22 @@ def test_a_host_without_a_core_for_a_worker_that_froze_is_named(
     assert ("keep other programs off it" in found.remedy) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("swapped", "said"), [(3e9, True), (1e6, False), (None, False)]
+)
+def test_a_host_that_swapped_as_a_worker_froze_is_named(
+    swapped: float | None, *, said: bool
+) -> None:
+    load = an_event(
+        "process-load", "tcp://w1", at=9.0, seconds=10.0, cores=8, host_swapped=swapped
+    )
+    pieces = killed_by(-9, asked="check-worker-ttl-1795230000.1")
+    found = the_verdict(a_run(*pieces, load))
+
+    assert ("had moved 2.8 GiB to and from swap" in found.cause) is said
+    assert ("more memory" in found.remedy) is said
+
+
 def test_a_frozen_worker_is_known_from_what_its_nanny_was_reported() -> None:
     run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
 

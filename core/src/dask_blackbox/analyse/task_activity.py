@@ -204,18 +204,9 @@ class TaskActivity:
             host: Its name.
             at: The moment, epoch seconds.
         """
-        loads: dict[str, list[ProcessLoad]] = {}
-        pids: dict[int | None, list[ProcessLoad]] = {}
-        for worker in worker_exits_of(self._run):
-            of_worker = self.loads.get(worker.address, [])
-            near = [
-                each
-                for each in of_worker
-                if each.seconds and at - _BEFORE < each.at < at + each.seconds
-            ]
-            if worker.host == host and near:
-                loads[worker.address] = pids[worker.pid] = near
-        watched = _one_after_another(list(loads.values()))
+        loads = self._before(host, at)
+        pids = {worker.pid: near for worker, near in loads}
+        watched = _one_after_another([near for _, near in loads])
         known = [each for each in watched if each.host_busy is not None]
         seconds = sum(each.seconds for each in known)
         if not seconds:
@@ -237,6 +228,33 @@ class TaskActivity:
         )
         full = found.used + found.stolen >= _FULL
         return found if full and found.others + found.stolen > _MOST else None
+
+    def swapped(self, host: str | None, at: float) -> float:
+        """Return the bytes that a host moved to and from swap in the half minute before a moment.
+
+        0: none, or it is unknown.
+
+        Args:
+            host: Its name.
+            at: The moment, epoch seconds.
+        """
+        watched = _one_after_another([near for _, near in self._before(host, at)])
+        return sum(each.host_swapped or 0.0 for each in watched)
+
+    def _before(
+        self, host: str | None, at: float
+    ) -> list[tuple[WorkerExit, list[ProcessLoad]]]:
+        """Return what the workers of a host reported just before a moment."""
+        found = []
+        for worker in worker_exits_of(self._run):
+            near = [
+                each
+                for each in self.loads.get(worker.address, ())
+                if each.seconds and at - _BEFORE < each.at < at + each.seconds
+            ]
+            if worker.host == host and near:
+                found.append((worker, near))
+        return found
 
     @property
     def busy(self) -> bool:

@@ -389,6 +389,7 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
         gc: Seconds of full garbage collections.
         host_busy: CPU seconds of the whole host.
         host_stolen: CPU seconds that the hypervisor took from the host.
+        host_swapped: Bytes that the host moved to and from its swap.
         wakeups: How often a thread woke up that sleeps 100 ms at a time.
         late_wakeups: How often it woke up 4 ms late or more.
         late_seconds: Seconds that it was late in sum, which is how long it waited for the GIL.
@@ -407,6 +408,7 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     host_busy: float | None = None
     host_stolen: float | None = None
     wakeups: int = 0
+    host_swapped: float | None = None
     late_wakeups: int = 0
     late_seconds: float = 0.0
     peak_memory: int | None = None

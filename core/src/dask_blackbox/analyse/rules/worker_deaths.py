@@ -443,6 +443,9 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
     last = deaths[-1]
     short = None if stopped else case.task_activity.shortage(last.host, last.at)
+    swapped = 0.0 if stopped else case.task_activity.swapped(last.host, last.at)
+    swapped = swapped if swapped >= _MUCH_SWAPPED else 0.0
+    yield from verdict_on_deaths(
         case,
         WORKER_HEARTBEAT_TIMEOUT,
         did="was stopped" if stopped and len(deaths) == 1 else "froze",
@@ -452,11 +455,14 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
             for sentence in (
                 what_froze(frozen, seen="before its nanny killed it"),
                 # Of one that had resumed, the stacks show what it did later.
+                _SWAPPED.format(size(swapped)) if swapped else "",
+                # Of one that had resumed, the stacks show what it did later.
                 str(short or ""),
                 last_line_text(deaths) if frozen[-1].process else "",
             )
             if sentence
         ),
+        + (_OF_SWAP if swapped else "")
         remedy=(_OF_A_SHORTAGE if short else "")
         + remedy_of_frozen(
             frozen, timeout=max(death.frozen_for or 0.0 for death in deaths)
@@ -465,7 +471,12 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     )
 
 
-@documented("worker-signalled")
+_MUCH_SWAPPED = 2**26  # bytes
+_SWAPPED = "Its host had moved {} to and from swap in the half minute before."
+_OF_SWAP = (
+    "Give that host more memory, or start fewer workers on it: what is in swap takes long to "
+    "come back. "
+)
 _OF_A_SHORTAGE = (
     "Start fewer workers or threads on that host, or keep other programs off it: what needs a "
     "core there waits for one. "

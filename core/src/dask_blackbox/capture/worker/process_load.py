@@ -75,7 +75,7 @@ class ProcessLoad:
     @staticmethod
     def _counters() -> dict[str, float]:
         cpu = {"cpu": time.process_time(), "children": _children()}
-        return {**cpu, **_collected(), **_host_cpu()}
+        return {**cpu, **_collected(), **_host_cpu(), **_host_swap()}
 
 
 def _children() -> float:
@@ -104,6 +104,17 @@ def _host_cpu() -> dict[str, float]:
     user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
     busy = user + nice + system + irq + softirq
     return {"host_busy": busy / tick, "host_stolen": steal / tick}
+
+
+def _host_swap() -> dict[str, float]:
+    """Return the bytes that the host has moved to and from its swap."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as file:
+            pages = dict(line.split() for line in file if line.startswith("pswp"))
+        moved = int(pages["pswpin"]) + int(pages["pswpout"])
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {"host_swapped": float(moved * _PAGE_SIZE)}
 
 
 def _host() -> dict[str, Any]:
