@@ -56,6 +56,7 @@ _WITHOUT_A_RECORDING = frozenset(
         "silent-empty-input",
         "slower-than-usual",
         "worker-evicted",
+        "workers-scaled-down",
     }
 )
 

@@ -31,6 +31,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    killed_worker,
     raised_in,
     succeeded,
     the_verdict,
@@ -145,16 +146,14 @@ def test_every_remedy_has_such_a_pair() -> None:
     assert unknown == {}
 
 
-def test_the_remedies_of_rules_without_a_recording_are_tested_elsewhere() -> None:
+def test_the_rules_without_a_recording_are_listed() -> None:
+    """Their pairs are those of `test_remedies_without_a_recording.py`."""
     recorded = {
         each.rule for name in names() for each in findings(diagnosed(*name).card)
     }
-    elsewhere = CATALOGUE["elsewhere"]
+    without = CATALOGUE["without_a_recording"]["rules"]
 
-    assert {rule.slug for rule in RULES} - recorded == elsewhere.keys()
-    for rule, module in elsewhere.items():
-        text = (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
-        assert f'"{rule}"' in text
+    assert {rule.slug for rule in RULES} - recorded == {*without}
 
 
 def findings(card: RunCard) -> Iterator[Finding]:
@@ -346,3 +345,97 @@ def test_a_key_is_no_word_about_limits() -> None:
         a_run(a_worker(), raised_in("load-9", raised), failed_with(raised))
     )
     assert found.retry_advice == "data"
+
+
+def spilled(*pieces: Piece, wanted: int = 1) -> str:
+    """Return the remedy of a run whose worker has spilled 300 MiB."""
+    graph = an_event("graph-updated", "Client-1", at=2, tasks=9, wanted=wanted)
+    sample = a_sample(at=8, memory=300 * MIB, spilled=300 * MIB)
+    run = a_run(
+        a_worker(memory_limit=GIB), graph, a_task("load-1"), sample, *pieces,
+        succeeded(at=12),
+    )  # fmt: skip
+    return the("spilling", run).remedy
+
+
+def test_to_release_results_is_offered_where_more_than_one_was_asked_for() -> None:
+    assert "`persist`" in spilled(wanted=9)
+    assert "`persist`" not in spilled(wanted=1)
+
+
+@pytest.mark.parametrize(("left", "short"), [(100, True), (900, False), (None, False)])
+def test_a_larger_disk_is_offered_where_it_was_short_of_room(
+    left: int | None, *, short: bool
+) -> None:
+    free = None if left is None else left * MIB
+    load = an_event("process-load", "tcp://w1", at=9, seconds=8, disk_free=free)
+
+    assert ("had only 100 MiB left" in spilled(load)) is short
+    assert ("`--local-directory`" in spilled(load)) is short
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_smaller_pieces_are_not_offered_against_what_tasks_leave_behind(
+    *, given_back: bool
+) -> None:
+    def sample(at: float, memory: int, executing: int | None) -> Piece:
+        row = [*a_sample(at=at, memory=memory * MIB)[1]]
+        row[12] = executing
+        return "metric", tuple(row)
+
+    run = a_run(
+        a_worker(memory_limit=GIB),
+        [a_task(f"score-{n}", start=2 + n, compute=1) for n in range(8)],
+        sample(1.5, 100, 0),
+        sample(9.5, 900, 1),
+        sample(11, 120 if given_back else 890, None),
+        succeeded(at=12),
+    )
+    rules = [each.rule for each in findings_in(run)]
+
+    assert ("chunks-too-large" in rules) is given_back
+
+
+@pytest.mark.parametrize(
+    ("prefix", "caveat"), [("blockwisemerge", True), ("assign", False)]
+)
+def test_more_partitions_of_a_join_do_not_divide_the_rows_of_one_key(
+    prefix: str, *, caveat: bool
+) -> None:
+    key = f"{prefix}-c4422500464a74e815aaea654abb6c7d"
+    death = a_death(exit_code=-15, executing=[key], asked="nanny-memory", at=9)
+    restarted = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=8.9, rss=390 * MIB
+    )
+    raised = raised_in(key, killed_worker(key))
+    found = the_verdict(a_run(a_worker(), restarted, *death, *raised))
+
+    assert found.rule == "worker-memory-limit"
+    assert ("stay in one partition" in found.remedy) is caveat
+
+
+@pytest.mark.parametrize(
+    ("of", "helps", "not_so"),
+    [
+        (
+            "finalize-hlgfinalizecompute",
+            "Write the result from the workers",
+            "split_out",
+        ),
+        ("groupby-sum-agg", "`split_out=8`", "Write the result from the workers"),
+    ],
+)
+def test_what_helps_against_a_result_that_is_too_large_depends_on_who_makes_it(
+    of: str, helps: str, not_so: str
+) -> None:
+    key = f"{of}-da4b3b0bfb1e4330aa8897e768109a03"
+    message = (
+        f"Task '{key}' has 755.31 MiB worth of input dependencies, but worker tcp://w1 has "
+        "memory_limit set to 572.20 MiB."
+    )
+    (_, row), ending = raised_in(key, an_exception("MemoryError", message))
+    found = the_verdict(a_run(a_worker(), ("error", (*row[:2], of, *row[3:])), ending))
+
+    assert found.rule == "result-too-large"
+    assert helps in found.remedy
+    assert not_so not in found.remedy

@@ -509,7 +509,9 @@ def test_a_worker_that_was_restarted_has_another_address_under_its_name() -> Non
             "get_context('spawn')",
         ),
         (["socket.py: accept"], "a connection", "settimeout"),
-        (["socket.py: readinto"], "", "a lock or a service"),
+        (["socket.py: readinto"], "data from a connection", "settimeout"),
+        (["queue.py: get", "threading.py: wait"], "a lock or another thread", "`with`"),
+        (["sqlite3/dbapi2.py: poll"], "", "a lock or a service"),
     ],
 )
 def test_what_a_task_waits_for_outside_of_dask_has_its_own_remedy(
@@ -536,6 +538,33 @@ def test_what_a_task_waits_for_outside_of_dask_has_its_own_remedy(
     assert waits in found.cause
     assert do in found.remedy
     assert ("stdout=PIPE" in found.remedy) == (do == "communicate()")
+
+
+@pytest.mark.parametrize(
+    ("code", "do"),
+    [
+        ("answer += line.recv(256)", "`settimeout`"),
+        ("fcntl.flock(file, fcntl.LOCK_EX)", "which process holds it"),
+        ("time.sleep(5)", "end the loop after some time"),
+        ("n * heads[:-2, 1:-1]", "limit the number of iterations"),
+        ("cursor.execute(query)", "`py-spy dump --native`"),
+        ("gate.acquire()", "a lock or a service"),
+    ],
+)
+def test_the_line_at_which_a_task_is_says_what_helps_and_what_does_not(
+    code: str, do: str
+) -> None:
+    stack = [f'  File "/jobs/nightly.py", line 30, in ask\n\t{code}\n']
+    used = [a_sample(at=float(at), cpu=1.0) for at in range(30, 80, 5)]
+    stall = a_stall(
+        a_task_at("ask-1", executing_for=58),
+        answers=what_w1_reports({"ask-1": stack}),
+    )
+    remedy = the_verdict(hung(*used, stall)).remedy
+
+    assert do in remedy
+    others = {"`settimeout`", "which process holds it", "number of iterations"} - {do}
+    assert not [each for each in others if each in remedy and each not in do]
 
 
 @pytest.mark.parametrize(
@@ -1808,6 +1837,7 @@ def test_an_attempt_that_failed_with_a_lock_begins_the_headline_of_who_waits_for
     found = the_verdict(hung(retried, stall))
 
     assert found.title.startswith("ValueError in 'retail': could not convert") == first
+    assert ("by `with`, so that an exception releases it" in found.remedy) == first
 
 
 def test_workers_that_died_are_the_cause_of_a_hang_however_the_driver_ends() -> None:

@@ -705,6 +705,40 @@ def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> No
     assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
 
 
+@pytest.mark.parametrize(
+    ("released_by", "do"),
+    [
+        (None, "Keep a reference to the future of 'x'"),
+        (an_event("cluster-restarted", at=4), "before `client.restart()`"),
+        (
+            an_event("driver-closing", "driver", at=4, what="Client.close", file="/n.py", line=5),
+            "Keep that client open",
+        ),
+    ],
+    ids=["its last future", "a restart", "a client that was closed"],
+)  # fmt: skip
+def test_what_released_data_says_what_would_have_kept_it(
+    released_by: Piece | None, do: str
+) -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "y-1 cancelled for reason: lost dependencies.",
+    )
+    shown = a_log_line(
+        "User asked for computation on lost data. Final key is y-1 with missing dependency x-1",
+        role="scheduler",
+        source="scheduler",
+        level=20,
+    )
+    pieces = [released_by] if released_by else []
+    found = the_verdict_on(a_worker(), a_graph(), pieces, shown, failed_with(error))
+
+    assert found.rule == "data-lost"
+    ways = ("Keep a reference", "before `client.restart()`", "Keep that client open")
+    assert do in found.remedy
+    assert sum(each in found.remedy for each in ways) == 1
+
+
 def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
     error = an_exception(
         "distributed.client.FutureCancelledError",

@@ -478,6 +478,47 @@ def test_a_host_that_takes_its_worker_away_is_named(closing: str, rule: str) -> 
     assert found.retry_advice == "transient"
 
 
+def stopped(*ages: tuple[float, float], gives_up: bool) -> Finding:
+    """Return the verdict on a run whose hosts stopped workers.
+
+    Args:
+        ages: When each joined, and when it left.
+        gives_up: Dask gives up on a task then; else no worker is left, and the driver waits.
+    """
+    pieces: list[Piece] = []
+    for n, (joined, left) in enumerate(ages):
+        address = f"tcp://w{n + 1}"
+        pieces += [
+            a_worker(address, at=joined, pid=100 + n),
+            *a_departure(address, at=left, processing=["boom-1"], closing="signal-15"),
+        ]
+    end = max(left for _, left in ages)
+    waited = failed_with(an_exception("TimeoutError", ""), at=end + 20)
+    ending = raised_in("boom-1", killed_worker("boom-1"), at=end)
+    return the_verdict(a_run(a_graph(), *pieces, *(ending if gives_up else [waited])))
+
+
+@pytest.mark.parametrize(
+    ("ages", "gives_up", "said"),
+    [
+        ([(1, 10)], True, {"allowed-failures"}),
+        ([(1, 10), (1, 12)], False, {"cluster.adapt"}),
+        ([(1, 101), (101, 201)], True, {"allowed-failures", "--lifetime 90s"}),
+        ([(1, 101), (101, 131)], True, {"allowed-failures"}),
+    ],
+    ids=["once", "nobody is left", "always after 100 s", "at different ages"],
+)
+def test_what_helps_against_hosts_that_stop_workers_depends_on_what_it_cost(
+    ages: list[tuple[float, float]], said: set[str], *, gives_up: bool
+) -> None:
+    found = stopped(*ages, gives_up=gives_up)
+
+    assert found.rule == "worker-preempted"
+    ways = {"allowed-failures", "cluster.adapt", "--lifetime 90s", "--lifetime "}
+    assert {each for each in ways - {"--lifetime "} if each in found.remedy} == said
+    assert ("--lifetime " in found.remedy) == ("--lifetime 90s" in said)
+
+
 @pytest.mark.parametrize(
     ("command", "parent", "rule"),
     [

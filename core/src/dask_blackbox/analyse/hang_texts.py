@@ -268,6 +268,35 @@ _FOR_A_CONNECTION = OutsideWait(
 )
 
 
+_FOR_DATA = OutsideWait(
+    "for data from a connection",
+    "the other end sent nothing. Set a time limit for it (`timeout=` of the call, `settimeout` "
+    "of a socket), because Dask has none for tasks, and check the service at the other end.",
+)
+_FOR_A_FILE_LOCK = OutsideWait(
+    "for the lock of a file",
+    "find which process holds it (`lslocks`, or the owner that the file names): it may have ended "
+    "without removing it. Take it with a time limit, and release it with `with`.",
+    of_a_peer=True,
+)
+_FOR_A_THREAD = OutsideWait(
+    "for a lock or another thread of its own process",
+    "find which thread of that process should release, set or put what it waits for: another "
+    "task of the same worker, or a thread that has failed (Python only prints its exception). "
+    "Use `with` for locks, and add a timeout to the wait.",
+    of_a_peer=True,
+)
+_READS = {
+    ("socket.py", "readinto"), ("ssl.py", "read"), ("ssl.py", "recv"),
+    ("ssl.py", "recv_into"),
+}  # fmt: skip
+_BY_CALL = (
+    (bounded(r"\.\s*(?:recv\w*|readinto)\s*\("), _FOR_DATA),
+    (bounded(r"\b(?:flock|lockf)\s*\("), _FOR_A_FILE_LOCK),
+)
+"""By the innermost line, where that calls what has no frame of its own."""
+
+
 def outside_wait_of(place: HasStack) -> OutsideWait | None:
     """Return what a task or the driver waited for outside of Dask, if its frames show it."""
     called = {
@@ -282,7 +311,23 @@ def outside_wait_of(place: HasStack) -> OutsideWait | None:
         return _FOR_A_PROGRAM if reads else _FOR_A_PROGRAM_WITH_PIPES
     if files & {"popen_fork.py", "popen_forkserver.py"} or ("pool.py", "get") in called:
         return _FOR_A_PROCESS
-    return _FOR_A_CONNECTION if ("socket.py", "accept") in called else None
+    if ("socket.py", "accept") in called:
+        return _FOR_A_CONNECTION
+    if called & _READS:
+        return _FOR_DATA
+    innermost = place.stack[-1].code if place.stack else ""
+    by_call = (what for call, what in _BY_CALL if call.search(innermost))
+    return next(by_call, _of_own_threads(place))
+
+
+def _of_own_threads(place: HasStack) -> OutsideWait | None:
+    """Return that it waited for a thread of its own process, in a call of its own code."""
+    beyond = [frame.file.replace("\\", "/") for frame in place.beyond]
+    waits = bool(beyond) and all(each.endswith(_OF_THREADS) for each in beyond)
+    return _FOR_A_THREAD if waits else None
+
+
+_OF_THREADS = ("/threading.py", "/queue.py")
 
 
 _FILES = (
@@ -301,6 +346,16 @@ _CALLS = bounded(
 _SOON = 2.0  # seconds
 _BUSY, _COMPUTING = 0.2, 0.8
 _FEWEST = 3
+
+
+def is_an_expression(place: HasStack) -> bool:
+    """Return whether a task or the driver is at a line that calls nothing: it computes."""
+    if not place.stack or place.beyond or not place.stack[-1].code:
+        return False
+    return not _CALL.search(place.stack[-1].code)
+
+
+_CALL = bounded(r"\w\s*\(|\bawait\b|\byield\b|\bimport\b|\bfor\b|\bwith\b")
 
 
 def is_a_wait(place: HasStack) -> bool:

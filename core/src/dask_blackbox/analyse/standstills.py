@@ -46,7 +46,8 @@ _CLOSING_SECONDS = 2.0
 
 
 _LONG = 30.0  # seconds
-_PAUSE = bounded(r"\bsleep\(")
+SLEEPS = bounded(r"\bsleep\(")
+"""A line at which code sleeps, as in a pause between two looks at something."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ def _holder(busy: list[HangingTask]) -> HangingTask | None:
 def _pauses(task: HangingTask) -> bool:
     """Return whether the user's own code was in a pause between two looks at something."""
     own = task.own_frame
-    return own is not None and not task.beyond and _PAUSE.search(own.code) is not None
+    return own is not None and not task.beyond and SLEEPS.search(own.code) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

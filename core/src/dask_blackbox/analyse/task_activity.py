@@ -214,11 +214,7 @@ class TaskActivity:
         cores = max(int(_most(known, "cores", 1)), 1)
         used = sum(each.host_busy or 0.0 for each in known) / seconds
         stolen = sum(each.host_stolen or 0.0 for each in known) / seconds
-        own = sum(
-            sum((each.cpu or 0.0) + (each.children or 0.0) for each in near)
-            / sum(each.seconds for each in near)
-            for near in pids.values()
-        )
+        own = sum(map(_cores_used, pids.values()))
         others = max(used - own - self._scheduling(str(host), {*pids}), 0.0)
         found = Shortage(
             cores=cores,
@@ -297,6 +293,12 @@ class TaskActivity:
 def _most(loads: list[ProcessLoad], name: str, least: int = 0) -> float:
     """Return the largest value of a field, and `least` for one that was not measured."""
     return max(getattr(each, name) or least for each in loads)
+
+
+def _cores_used(loads: list[ProcessLoad]) -> float:
+    """Return how many cores a process used, and programs that it started, on average."""
+    used = sum((each.cpu or 0.0) + (each.children or 0.0) for each in loads)
+    return used / sum(each.seconds for each in loads)
 
 
 def _one_after_another(loads: list[list[ProcessLoad]]) -> list[ProcessLoad]:

@@ -138,6 +138,7 @@ class MemoryNeed:
         layer: What makes the pieces of the guilty task's layer smaller, after "or"; empty where
             that is the number of partitions or chunks.
         merges: Its layer makes one partition of what other tasks returned.
+        keyed: Its layer puts all rows with one value of a key into one partition.
     """
 
     limit: int | None
@@ -156,6 +157,7 @@ class MemoryNeed:
     beyond_host: str = ""
     layer: str = ""
     merges: bool = False
+    keyed: bool = False
 
     @property
     def keeps_too_much(self) -> bool:
@@ -182,7 +184,10 @@ class MemoryNeed:
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker already uses {size(self.idle)}"
-        return f"{capital(text)}.{self.beyond_host} {capital(had)}.{self._uneven()}"
+        return (
+            f"{capital(text)}.{self._of_one_key()}{self.beyond_host} {capital(had)}."
+            f"{self._uneven()}"
+        )
 
     def less_at_once(self) -> str:
         """Return what to do that takes no more memory, after "or"."""
@@ -211,6 +216,16 @@ class MemoryNeed:
             )
         what = "tasks" if self.of_host else "partitions or chunks"
         return f"smaller: at least {times * self.pieces:,} {what}, not {self.pieces:,}"
+
+    def _of_one_key(self) -> str:
+        """Return a sentence on what more partitions do not divide, of a join or a shuffle."""
+        if not self.keyed or self.compressed or self.layer:
+            return ""
+        return (
+            " All rows with one value of the key that is joined or shuffled by stay in one "
+            "partition, however many there are: if one value has most rows, treat these "
+            "apart, or join a small frame with `broadcast=True`."
+        )
 
     def _uneven(self) -> str:
         if self.skew is None:
@@ -268,7 +283,8 @@ def memory_need(
         held=_held(case.run, deaths, basis),
         compressed=_compressed_file_of(case.run, case.blame.guilty),
         beyond_host=beyond_host(case, wanted, [each.address for each in deaths]),
-        layer=_layer_of(prefix),
+        layer=layer_of(prefix),
+        keyed=is_keyed(prefix),
         merges=any(each.search(prefix) for each in (_MERGES, _JOINS)),
     )
 
@@ -316,9 +332,21 @@ _LAYERS = (
 """By the prefix of a task: what makes its pieces smaller, which more partitions do not."""
 
 
-def _layer_of(prefix: str) -> str:
-    """Return what makes the pieces of a layer smaller, if more partitions do not."""
+def layer_of(prefix: str) -> str:
+    """Return what makes the pieces of a layer smaller, if more partitions do not.
+
+    After "or", without an end.
+    """
     return next((what for of, what in _LAYERS if of.search(prefix)), "")
+
+
+_KEYED = bounded(r"^(?:blockwise-?merge|hash-?join|merge|shuffle|set-?index)")
+"""Layers that put all rows with one value of a key into one partition."""
+
+
+def is_keyed(prefix: str) -> bool:
+    """Return whether a layer puts all rows with one value of a key into one partition."""
+    return bool(_KEYED.search(prefix))
 
 
 def _at_once(deaths: tuple[WorkerExit, ...], threads: int) -> int:

@@ -397,6 +397,7 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
         cores: Cores that the process may use.
         native_threads: Threads that libraries may start for a task (`OMP_NUM_THREADS`).
         host_memory: Bytes of the host.
+        disk_free: Bytes that the disk of its local directory has left, once it has spilled.
     """
 
     kind: ClassVar[str] = "process-load"
@@ -407,14 +408,15 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     gc: float | None = None
     host_busy: float | None = None
     host_stolen: float | None = None
-    wakeups: int = 0
     host_swapped: float | None = None
+    wakeups: int = 0
     late_wakeups: int = 0
     late_seconds: float = 0.0
     peak_memory: int | None = None
     cores: int | float | None = None
     native_threads: int | None = None
     host_memory: int | None = None
+    disk_free: int | None = None
 
 
 class OpenedByFailedTask(Event, frozen=True, kw_only=True):

@@ -245,14 +245,12 @@ def _refused(case: Case, graph: RefusedGraph) -> _Missing:
 
 def _released(case: Case, gone: str, at: float) -> _Missing:
     several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
+    why, remedy = _why_released(case, short(case.prefix_of(gone), 40), at)
     return _Missing(
         "needed but had already been released",
-        f"the scheduler no longer knew: {_why_released(case, at)}. No worker that held "
+        f"the scheduler no longer knew: {why}. No worker that held "
         f"scattered data died.{_requested_at(case)}",
-        f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' "
-        "for as long as other tasks need it, and pass futures as arguments instead "
-        "of their keys. Or compute the dependent tasks in one graph."
-        + (_ONE_OF_SEVERAL if several else ""),
+        remedy + (_ONE_OF_SEVERAL if several else ""),
         "medium" if several else "high",
     )
 
@@ -295,11 +293,19 @@ def _requested_at(case: Case) -> str:
     return f"{place} in {case.exception.function}." if case.exception and place else ""
 
 
-def _why_released(case: Case, at: float) -> str:
-    """Return what had released a result that was asked for later, as far as that is known."""
+def _why_released(case: Case, prefix: str, at: float) -> tuple[str, str]:
+    """Return what had released a result that was asked for later, and what helps against that.
+
+    A reference to its future helps only where the last one had gone.
+    """
     if any(each.at <= at + CLOCKS for each in case.run.of(ClusterRestarted)):
         return (
-            "`client.restart()` had dropped all results before, persisted ones included"
+            "`client.restart()` had dropped all results before, persisted ones included",
+            (
+                f"Fetch what is still needed of '{prefix}' before `client.restart()`, or write it "
+                "to storage; or submit it again after that call. Its futures are of no use then, "
+                "kept or not."
+            ),
         )
     closed = [
         each
@@ -312,10 +318,23 @@ def _why_released(case: Case, at: float) -> str:
     ]
     if closed:
         return (
-            "a client that had requested it had been closed at "
-            f"{code_line(closed[-1])}, which released its futures"
+            (
+                "a client that had requested it had been closed at "
+                f"{code_line(closed[-1])}, which released its futures"
+            ),
+            (
+                f"Keep that client open until the tasks that need '{prefix}' are done, and submit "
+                "them with it; or pass on the result (`future.result()`) instead of the future."
+            ),
         )
-    return "its last future had been released (deleted, out of scope, cancelled)"
+    return (
+        "its last future had been released (deleted, out of scope, cancelled)",
+        (
+            f"Keep a reference to the future of '{prefix}' for as long as other tasks need it, "
+            "and pass futures as arguments instead of their keys. Or compute the dependent tasks "
+            "in one graph."
+        ),
+    )
 
 
 def _may_have_been_here(case: Case, key: str) -> bool:

@@ -868,8 +868,8 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked:
 def _cancelled_by_driver(call: DriverCancel | None) -> tuple[str, str, str]:
     by = f" by the run's own driver{code_line(call, ' at ', name_only=True)}"
     remedy = (
-        "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
-        "watchdog, a time limit, or cleanup after an error."
+        "Find `future.cancel()`, `client.cancel(…)` or `shutdown(wait=False)` of an executor "
+        "in the job's own code: a watchdog, a time limit, or cleanup after an error."
         " Pass `reason=`; it will be shown here."
     )
     if place := code_line(call):

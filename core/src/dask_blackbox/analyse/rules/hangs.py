@@ -38,6 +38,8 @@ from dask_blackbox.analyse.hang_texts import (
     evidence_of_stack,
     how_it_ended,
     idle_share,
+    is_a_wait,
+    is_an_expression,
     log_evidence,
     outside_wait_of,
     wanted_tasks,
@@ -65,7 +67,13 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
-from dask_blackbox.analyse.standstills import ENDED_BY_US, HELD, Hang, HangingTask
+from dask_blackbox.analyse.standstills import (
+    ENDED_BY_US,
+    HELD,
+    SLEEPS,
+    Hang,
+    HangingTask,
+)
 from dask_blackbox.analyse.title import INTERRUPTED
 from dask_blackbox.analyse.worker_memory import failed_spill_before, memory_need
 from dask_blackbox.events import (
@@ -178,7 +186,9 @@ def _running_task_findings(
         cause=f"{_who_waits_for_whom(case, hang, idle, threads)} "
         + (_COMPUTED.format(busy) if busy else "")
         + how_it_ended(case, hang),
-        remedy=_remedy_stalled(hang, longest, computes=busy is not None)
+        remedy=_remedy_stalled(
+            hang, longest, computes=busy is not None or is_an_expression(longest)
+        )
         + (_MORE_THREADS if threads else ""),
         # A task that executes may just be slow; one that waits for others is not.
         confidence="medium" if waits else "low",
@@ -676,6 +686,20 @@ def _remedy_of_wait(task: HangingTask, look: str) -> str:
     """Return what to do about a task that may wait for something outside of Dask."""
     if (outside := outside_wait_of(task)) is not None:
         return look + (outside.remedy if look else capital(outside.remedy))
+    if task.stack and not is_a_wait(task):
+        return (
+            f"{look}{'i' if look else 'I'}f that line waits for a service (a database, a "
+            "file system), add a timeout to it, because Dask has no timeout for tasks. If it "
+            "computes, check the condition that ends its loop, or give the run more time or "
+            "the task less work. `py-spy dump --native` shows which of them it is."
+        )
+    if task.stack and SLEEPS.search(task.stack[-1].code):
+        return (
+            f"{look}{'i' if look else 'I'}t sleeps there. If it looks again and again for "
+            "something (a file, a state of a service), find why that does not come, and end "
+            "the loop after some time, because Dask has no timeout for tasks. If it tries "
+            "again after a failure, limit the number of attempts."
+        )
     return (
         f"{look}{'i' if look else 'I'}f the task waits for a connection, a lock or a "
         "service, add a timeout to that wait, because Dask has no timeout for tasks. "
@@ -1192,6 +1216,12 @@ def CLUSTER_LOST_WORKER(case: Case) -> Iterator[Finding]:
     )
 
 
+def _slow_host(case: Case, last: Row) -> str:
+    """Return a sentence if a worker's host had no core on which it could start again."""
+    short = case.task_activity.shortage(last["host"], last["left"])
+    return "" if short is None else f"{short} "
+
+
 def _remedy_lost_worker(case: Case, slug: str, died: Sequence[WorkerExit]) -> str:
     wait_longer = (
         "aise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a restarting "
@@ -1216,12 +1246,6 @@ def _waits_for_workers(case: Case, position: DriverPosition) -> bool:
 def _was_restarted(case: Case, last: Row) -> bool:
     """Return whether an earlier process of the same worker had left to be restarted."""
     before = (pl.col("name") == last["name"]) & (epoch("left") < last["left"])
-def _slow_host(case: Case, last: Row) -> str:
-    """Return a sentence if a worker's host had no core on which it could start again."""
-    short = case.task_activity.shortage(last["host"], last["left"])
-    return "" if short is None else f"{short} "
-
-
     closing = case.run.workers.filter(before)["closing"].fill_null("")
     return bool(closing.str.starts_with(_RESTART).any())
 

@@ -13,6 +13,7 @@ import numpy as np
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.lasting_changes import LEVEL, lasting_change
+from dask_blackbox.analyse.offers import beyond_host, several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.rules.memory import TERMINATED_AT
 from dask_blackbox.analyse.sketching import sketch_of
@@ -551,7 +552,9 @@ def MEMORY_FORECAST(case: Case) -> Iterator[Finding]:
                 if forecast.growth
                 else ""
             )
-            + ", run fewer tasks at once, or make the pieces smaller."
+            + (", run fewer tasks at once" if several_threads(case) else "")
+            + ", or make the pieces smaller."
+            + beyond_host(case, round(forecast.needed))
         ),
         confidence="medium",
         severity="warning",
@@ -605,7 +608,7 @@ def MORE_MEMORY_THAN_USUAL(case: Case) -> Iterator[Finding]:
     unusual = parts[0].unusual
     prefixes = [part for part in parts if part.prefix is not None]
     by_input = " with this much input" if unusual.by_input else ""
-    limit = sketch.measure("memory_limit")
+    limit, enough = sketch.measure("memory_limit"), unusual.value / 0.7
     of_limit = f", {unusual.value / limit:.0%} of its limit" if limit else ""
     among = ""
     if prefixes:
@@ -619,10 +622,11 @@ def MORE_MEMORY_THAN_USUAL(case: Case) -> Iterator[Finding]:
             f"to {size(unusual.bar)} would have been usual.{among}"
         ),
         remedy=(
-            "Check what changed: larger partitions, more threads per worker, code that "
-            "keeps more in memory. If the growth is permanent, give workers "
-            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their "
-            "limit."
+            "Check what changed: larger partitions, "
+            f"{'more threads per worker, ' if several_threads(case) else ''}code that keeps "
+            "more in memory. If the growth is permanent, give workers "
+            f"{size(enough)} each, so that this peak is 70 % of their limit."
+            f"{beyond_host(case, round(enough))}"
         ),
         confidence="medium",
         severity="warning" if unusual.factor >= _GRAVE else "notice",

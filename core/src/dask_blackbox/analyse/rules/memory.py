@@ -31,11 +31,17 @@ from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.analyse.worker_memory import (
     is_of_host,
+    layer_of,
     more_pieces,
     peaks_of,
     spilled_by_worker,
 )
-from dask_blackbox.events import ProcessAncestors, SchedulerInfo
+from dask_blackbox.events import (
+    GraphUpdated,
+    ProcessAncestors,
+    ProcessLoad,
+    SchedulerInfo,
+)
 from dask_blackbox.finding import (
     Confidence,
     Cost,
@@ -256,6 +262,11 @@ def RESULT_TOO_LARGE(case: Case) -> Iterator[Finding]:
     if not case.failed or refused is None:
         return
     key, inputs, limit = refused["key"], refused["inputs"], refused["limit"]
+    wanted = 2 * _bytes(inputs)
+    less = layer_of(case.prefix_of(key)) or (
+        "write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
+        "`compute()`"
+    )
     yield RESULT_TOO_LARGE.found(
         f"A result of {inputs} does not fit on a worker with {limit}",
         cause=(
@@ -266,10 +277,9 @@ def RESULT_TOO_LARGE(case: Case) -> Iterator[Finding]:
             f"once{code_line(case.exception, '. It was requested at ')}."
         ),
         remedy=(
-            "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it "
-            "before `compute()`. If it must be in one place, that worker (and the "
-            f"driver) needs well over {inputs}: give it {need(2 * _bytes(inputs))}, "
-            "for the inputs and the result."
+            f"{capital(less)}. If it must be in one place, that worker (and the "
+            f"driver) needs well over {inputs}: give it {need(wanted)}, "
+            f"for the inputs and the result.{beyond_host(case, wanted)}"
         ),
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=refused["worker"]),
@@ -624,9 +634,8 @@ def SPILLING(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"With about {size(first['spilled'])} more memory, each worker would not need to "
-            "spill. Otherwise release results that are no longer needed (don't "
-            "`persist` what is read once), or compute in smaller stages."
-            f"{_beyond_host_of(case, first)}"
+            f"spill. Otherwise {_fewer_results(case)}compute in smaller stages."
+            f"{_beyond_host_of(case, first)}{_short_disk(case, first)}"
         ),
         confidence=sure,
         severity=grave,
@@ -640,6 +649,36 @@ def SPILLING(case: Case) -> Iterator[Finding]:
             )
             for row in spilled.head(5).iter_rows(named=True)
         ),
+    )
+
+
+def _fewer_results(case: Case) -> str:
+    """Return what keeps results of which the driver holds many; empty where it holds one.
+
+    What `persist` and `map` ask for stays until its futures are released; what one `compute`
+    needs on the way is released by itself.
+    """
+    wanted = sum(graph.wanted for graph in case.run.of(GraphUpdated))
+    if wanted <= 1:
+        return ""
+    return (
+        "release results that are no longer needed (futures that the driver keeps; don't "
+        "`persist` what is read once), or "
+    )
+
+
+def _short_disk(case: Case, row: Row) -> str:
+    """Return a sentence if a worker's disk had less room left than what it had spilled."""
+    left = [
+        load.disk_free
+        for load in case.run.of(ProcessLoad)
+        if load.subject == row["source"] and load.disk_free is not None
+    ]
+    if not left or min(left) >= row["spilled"]:
+        return ""
+    return (
+        f" Its disk had only {size(min(left))} left, less than it had spilled: give workers a "
+        "larger one (`--local-directory`, `temporary-directory`)."
     )
 
 
@@ -666,6 +705,7 @@ def _moved(case: Case, activity: str) -> float:
 _LATE = 1.0  # seconds until the scheduler learns of it
 
 _GOOD = 0.1  # of the memory per thread
+_KEPT = 0.9  # of what a worker had while tasks ran
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -819,6 +859,13 @@ def _held_by_a_task(case: Case, worker: str) -> tuple[int, float]:
     if not len(top):
         return 0, 0.0
     at = float(top["at"].dt.epoch("us")[0]) / 1e6
+    idle = (pl.col("at") > top["at"][0]) & (pl.col("executing").fill_null(0) == 0)
+    least = samples.filter(idle)["own"].min()
+    if least is not None and float(least) >= _KEPT * top["own"][0]:  # type: ignore[arg-type]
+        return (
+            0,
+            at,
+        )  # it is there when the task has ended: no size of a piece changes that
     begun = _running_tasks(case, worker, at)["begun"].min()
     # What was there before it began is not what it holds: others left it, or a cache.
     since = pl.from_epoch(pl.lit(begun or 0.0) * 1e6, "us").dt.replace_time_zone("UTC")

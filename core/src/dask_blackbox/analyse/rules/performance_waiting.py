@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,11 +13,13 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.core_seconds import Loads, busiest_prefix
 from dask_blackbox.analyse.driver_position import Submitting, submitting_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.offers import share_of_full_time
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
-from dask_blackbox.events import ProcessPaused, Stall
+from dask_blackbox.events import GraphUpdated, ProcessPaused, Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     capital,
@@ -795,3 +798,99 @@ def _remedy_driver_bound(waste: _LostTime) -> str:
             else f"At most {duration(waste.between)} can be saved between the graphs."
         )
     )
+
+
+# workers-scaled-down
+
+_RETIRED = "retire-workers-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WaitForWorkers:
+    """Tasks that came when all workers had been retired.
+
+    Attributes:
+        at: When they came, epoch seconds.
+        seconds: Until the next worker joined.
+        pause: Seconds since the last task before had ended.
+    """
+
+    at: float
+    seconds: float
+    pause: float
+
+
+@documented("workers-scaled-down")
+def WORKERS_SCALED_DOWN(case: Case) -> Iterator[Finding]:
+    if case.failed or case.state == "running":
+        return
+    waits = _waits_for_new_workers(case)
+    waited = sum(each.seconds for each in waits)
+    whole = max(case.loads.stopped - case.loads.started, 1e-9)
+    threshold = WORKERS_SCALED_DOWN.threshold
+    if len(waits) < threshold(case, "times") or waited < threshold(case, "waited"):
+        return
+    if waited < threshold(case, "share") * whole:
+        return
+    pause = max(each.pause for each in waits)
+    yield WORKERS_SCALED_DOWN.found(
+        f"Tasks waited {duration(waited)} for workers, {len(waits)} times, after the cluster "
+        "had scaled down",
+        cause=(
+            f"{counted(len(waits), 'time')}, all workers had been retired when the driver "
+            f"submitted more, and its tasks waited for a new one: {duration(waited)} in all, "
+            f"{waited / whole:.0%} of the run. The longest pause between the tasks took "
+            f"{duration(pause)}."
+        ),
+        remedy=(
+            "Keep workers through such pauses: `cluster.adapt(minimum=…)`, or a `wait_count=` "
+            f"times `interval=` of more than {duration(pause)}; or `cluster.scale(…)` once, in "
+            "place of `adapt`. A larger `maximum=` does not help."
+        ),
+        confidence="high",
+        cost=Cost(amount=waited, unit="seconds", share=min(waited / whole, 1.0)),
+        evidence=tuple(
+            Evidence(
+                text=f"Tasks waited {duration(each.seconds)} for a worker; the last task before "
+                f"had ended {duration(each.pause)} earlier",
+                source="events",
+                at=each.at,
+            )
+            for each in sorted(waits, key=lambda each: -each.seconds)[:5]
+        ),
+    )
+
+
+def _waits_for_new_workers(case: Case) -> list[_WaitForWorkers]:
+    """Return when tasks came to a cluster without workers, whose last one had been retired."""
+    workers = worker_exits_of(case.run)
+    if not any(each.stimulus.startswith(_RETIRED) for each in workers):
+        return []
+    joined = sorted(each.joined for each in workers)
+    ended = sorted(case.loads.tasks["ended"].drop_nulls().to_list())
+    found: list[_WaitForWorkers] = []
+    for graph in case.run.of(GraphUpdated):
+        left, later = _all_retired(workers, graph.at), bisect_right(joined, graph.at)
+        if left is None or later == len(joined) or not graph.tasks:
+            continue
+        if found and found[-1].at + found[-1].seconds > graph.at:
+            continue  # it waits for the same worker
+        tasks = bisect_right(ended, graph.at)
+        since = ended[tasks - 1] if tasks else left
+        found.append(
+            _WaitForWorkers(
+                at=graph.at,
+                seconds=joined[later] - graph.at,
+                pause=graph.at - since,
+            )
+        )
+    return found
+
+
+def _all_retired(workers: Sequence[WorkerExit], at: float) -> float | None:
+    """Return when the last worker was retired, if none was left at a moment; else None."""
+    before = [each for each in workers if each.joined <= at]
+    last = max(before, key=lambda each: each.gone or math.inf, default=None)
+    if last is None or last.gone is None or last.gone > at:
+        return None
+    return last.gone if last.stimulus.startswith(_RETIRED) else None

@@ -65,15 +65,27 @@ def _first(sentences: list[str], most: int) -> list[str]:
 def RULE_FAILED(case: Case) -> Iterator[Finding]:
     if not case.broken:
         return
+    failed = [each for each in case.broken if _SETTINGS not in each]
+    title, remedies = f"{counted(len(failed), 'rule')} could not run", []
+    if failed:
+        remedies.append(
+            "Fix the rule, or uninstall its package. `dask_blackbox.testing` tests a rule on "
+            "a recording. The other findings are not affected."
+        )
+    else:
+        title = "The settings of the rules are wrong, and were not applied"
+    if len(failed) < len(case.broken):
+        remedies.append("Correct that setting; all rules were asked as without it.")
     yield RULE_FAILED.found(
-        f"{counted(len(case.broken), 'rule')} could not run",
+        title,
         cause=f"{' '.join(f'{short(each, 240)}.' for each in case.broken[:5])}",
-        remedy=(
-            "Fix the rule, or uninstall its package. `dask_blackbox.testing` tests a "
-            "rule on a recording. The other findings are not affected."
-        ),
+        remedy=" ".join(remedies),
         confidence="high",
         evidence=tuple(
             Evidence(text=short(each, 400), source="driver") for each in case.broken[:5]
         ),
     )
+
+
+_SETTINGS = "blackbox.rules."
+"""What the message on a wrong setting names."""

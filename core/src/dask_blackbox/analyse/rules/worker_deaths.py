@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import polars as pl
 
@@ -21,10 +22,11 @@ from dask_blackbox.analyse.death_texts import (
 from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.managers import manager_of
-from dask_blackbox.analyse.facts.units import unit_at_exit
+from dask_blackbox.analyse.facts.units import Unit, unit_at_exit
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.frozen_workers import (
+    FrozenWorker,
     frozen_at_exit,
     remedy_of_frozen,
     what_froze,
@@ -61,6 +63,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
+    time_argument,
     uncapitalised,
 )
 from dask_blackbox.managers import manager_named
@@ -440,11 +443,7 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
     frozen = [frozen_at_exit(death) for death in deaths]
     stopped = all(each.stopped for each in frozen)
     by_job = all(each.stopper for each in frozen)
-    yield from verdict_on_deaths(
-    last = deaths[-1]
-    short = None if stopped else case.task_activity.shortage(last.host, last.at)
-    swapped = 0.0 if stopped else case.task_activity.swapped(last.host, last.at)
-    swapped = swapped if swapped >= _MUCH_SWAPPED else 0.0
+    host = _of_host(case, deaths[-1], frozen[-1])
     yield from verdict_on_deaths(
         case,
         WORKER_HEARTBEAT_TIMEOUT,
@@ -454,35 +453,54 @@ def WORKER_HEARTBEAT_TIMEOUT(case: Case) -> Iterator[Finding]:
             sentence
             for sentence in (
                 what_froze(frozen, seen="before its nanny killed it"),
+                host.text,
                 # Of one that had resumed, the stacks show what it did later.
-                _SWAPPED.format(size(swapped)) if swapped else "",
-                # Of one that had resumed, the stacks show what it did later.
-                str(short or ""),
                 last_line_text(deaths) if frozen[-1].process else "",
             )
             if sentence
         ),
-        + (_OF_SWAP if swapped else "")
-        remedy=(_OF_A_SHORTAGE if short else "")
-        + remedy_of_frozen(
+        remedy=remedy_of_frozen(
             frozen, timeout=max(death.frozen_for or 0.0 for death in deaths)
-        ),
+        )
+        + host.remedy,
         retry_advice=_UNKNOWN if stopped and not by_job else None,
     )
+
+
+class _Host(NamedTuple):
+    """What the host of a worker that froze was short of, and what helps; both may be empty."""
+
+    text: str = ""
+    remedy: str = ""
+
+
+def _of_host(case: Case, death: WorkerExit, frozen: FrozenWorker) -> _Host:
+    """Return what a host was short of, if a worker there may have frozen for that."""
+    if frozen.stopped or (frozen.share_computed or 0.0) >= _HAD_A_CORE:
+        return _Host()
+    short = case.task_activity.shortage(death.host, death.at)
+    swapped = case.task_activity.swapped(death.host, death.at)
+    found = [_Host(str(short), _OF_A_SHORTAGE)] if short else []
+    if swapped >= _MUCH_SWAPPED:
+        found.append(_Host(_SWAPPED.format(size(swapped)), _OF_SWAP))
+    texts, remedies = ([e.text for e in found], [e.remedy for e in found])
+    return _Host(" ".join(texts), "".join(remedies))
 
 
 _MUCH_SWAPPED = 2**26  # bytes
 _SWAPPED = "Its host had moved {} to and from swap in the half minute before."
 _OF_SWAP = (
-    "Give that host more memory, or start fewer workers on it: what is in swap takes long to "
-    "come back. "
+    " Give that host more memory, or start fewer workers on it: what is in swap takes long to "
+    "come back."
 )
+_HAD_A_CORE = 0.3  # share of one
 _OF_A_SHORTAGE = (
-    "Start fewer workers or threads on that host, or keep other programs off it: what needs a "
-    "core there waits for one. "
+    " Or it had no core to run on: start fewer workers or threads on that host, or keep other "
+    "programs off it."
 )
 
 
+@documented("worker-signalled")
 def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_SIGNALLED.slug)
     if not deaths:
@@ -588,13 +606,7 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     how = "by its host" if one else "by their hosts"
     if others:
         how = f"from outside ({', '.join(sorted(map(str, others)))})"
-    remedy = (
-        "The task is not at fault, and a retry helps. If it happens often, let "
-        "workers retire in time (`--lifetime` below the walltime, with "
-        "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
-        f"above {max(len(deaths) - 1, 3)}, because Dask counts such exits against "
-        "the task."
-    )
+    remedy = _remedy_preempted(case, deaths, preempted)
     if by_script:
         how, remedy = f"by {last.sender}", _change_sender(last)
     elif preempted is not None:
@@ -608,6 +620,54 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
         retry_advice="unknown" if by_script else None,
         remedy=remedy,
     )
+
+
+def _remedy_preempted(
+    case: Case, deaths: Sequence[WorkerExit], unit: Unit | None
+) -> str:
+    """Return what to do about workers that their hosts stopped, as far as that can help.
+
+    Args:
+        unit: What a cluster manager says that it had preempted; None: it was not asked.
+    """
+    ways = []
+    if unit is not None:
+        where = (
+            "use a partition or queue whose jobs are not preempted (`queue=`)"
+            if unit.word == "job"
+            else f"give the {unit.word}s a priority at which they are not preempted"
+        )
+        ways.append(where)
+    if case.blame.blamed is not None:
+        ways.append(
+            "raise `distributed.scheduler.allowed-failures` above "
+            f"{max(len(deaths) - 1, 3)}, because Dask counts such exits against the task"
+        )
+    if case.no_worker_left and case.blame.failure is None:
+        ways.append(
+            "have such workers replaced (`cluster.adapt(minimum=…)`, or whatever starts "
+            "them): no other was left"
+        )
+    if (age := _same_age(deaths)) is not None:
+        ways.append(
+            f"let workers retire before the {duration(age)} after which each was stopped "
+            f"(`--lifetime {time_argument(_IN_TIME * age)}`, with `--lifetime-stagger`)"
+        )
+    often = f" If it happens often, {', and '.join(ways)}." if ways else ""
+    return f"The task is not at fault, and a retry helps.{often}"
+
+
+_ALIKE, _APART, _IN_TIME = 0.1, 0.5, 0.9
+
+
+def _same_age(deaths: Sequence[WorkerExit]) -> float | None:
+    """Return at which age workers were stopped, if at one age, and not all at one moment."""
+    ages = [death.at - death.joined for death in deaths]
+    moments = [death.at for death in deaths]
+    if len(ages) < _SEVERAL or max(ages) - min(ages) > _ALIKE * max(ages):
+        return None
+    apart = max(moments) - min(moments) > _APART * max(ages)
+    return min(ages) if apart else None
 
 
 def _stopped_under(

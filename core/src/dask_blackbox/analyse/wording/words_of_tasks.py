@@ -99,6 +99,8 @@ def of_holding_attempt(
     return Words(
         text=f"An attempt of {quoted_key(key)} raised {name}: {short(message, 120)}. {held}",
         headline=raised_in(prefix, name, message),
+        remedy="Release what a task holds in a `finally:`, or by `with`, so that an exception "
+        "releases it, too.",
     )
 
 

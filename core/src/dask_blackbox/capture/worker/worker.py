@@ -658,7 +658,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _report_load(self, load: ProcessLoad) -> None:
         try:
-            fields = json.dumps(load.fields())
+            fields = json.dumps({**load.fields(), **_disk_of(self._worker)})
         except Exception:
             return
         row = ["event", time.time(), "process-load", str(self._worker.address), fields]
@@ -668,6 +668,15 @@ class WorkerCapture(WorkerPlugin):
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)
         return None if key is None else str(key)
+
+
+def _disk_of(worker: Worker) -> dict[str, object]:
+    """Return how much room a worker's disk has; only of one that has spilled, and so writes there."""
+    spilled = getattr(worker.data, "spilled_total", None)
+    if not getattr(spilled, "disk", 0):
+        return {}
+    disk = os.statvfs(worker.local_directory)
+    return {"disk_free": disk.f_bavail * disk.f_frsize}
 
 
 def _is_last(stream: Any, message: object) -> bool:
@@ -704,8 +713,8 @@ def _process_of(worker: Worker) -> dict[str, object]:
         "lifetime": lifetime,
         "units": named_units(os.environ),
         "limits": memory_limits(),
-    }
         "begun": _begun(worker),
+    }
 
 
 def _begun(worker: Worker) -> int | None:
