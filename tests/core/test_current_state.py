@@ -264,6 +264,22 @@ def test_a_driver_that_waits_before_it_has_a_cluster_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_wait_for_an_event_loop_that_has_ended_has_no_end(*, ended: bool) -> None:
+    sync = '  File "/v/lib/python3.12/site-packages/distributed/utils.py", line 4, in sync\n\twait(10)\n'
+    waits = (
+        '  File "/usr/lib/python3.12/threading.py", line 3, in wait\n\tself.wait()\n'
+    )
+    stack = [JOB + "sync(loop, main)\n", sync, waits]
+    blocked = an_event(
+        "driver-blocked", "driver", at=70, lasted=60.0, stack=stack, other_ended=ended
+    )
+    found = of_a_run(a_worker_added(), a_graph(), *done(4), blocked, at=110.0)
+
+    assert found.waits
+    assert ("It does not end by itself" in found.ends) is ended
+
+
 def test_every_command_shows_what_a_run_waits_for(shelf: Shelf) -> None:
     now = time.time() - EPOCH
     shelf.record(

@@ -262,6 +262,8 @@ def _call_returns(waiting: HangingTask | DriverPosition) -> str:
     frame = waiting.own_frame
     if frame is None:
         return ""
+    if isinstance(waiting, DriverPosition) and waiting.of_ended_loop:
+        return "It does not end by itself: stop the run."
     line = f" ({as_code(short(frame.code, 80))})" if frame.code else ""
     place = f"{code_line(frame, name_only=True)}{line}"
     if not is_a_wait(waiting):

@@ -129,9 +129,9 @@ class DriverPosition(HasStack):
         return any("/distributed/" in frame.file for frame in self.beyond)
 
     @property
-    def for_a_loop(self) -> bool:
-        """Whether the driver waited for what an event loop in another thread was to run."""
-        return any(
+    def of_ended_loop(self) -> bool:
+        """Whether the driver waited for an event loop whose thread had ended."""
+        return self.other_ended and any(
             frame.file.endswith(_SYNC) and frame.function.endswith("sync")
             for frame in self.beyond
         )

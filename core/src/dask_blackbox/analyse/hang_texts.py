@@ -139,7 +139,7 @@ def awaited(case: Case, position: DriverPosition) -> Wait | None:
     """Return for what the driver waited that nothing could end, if it did."""
     if any(frame.file.endswith("distributed/actor.py") for frame in position.beyond):
         return _of_actors(case, running_actor_methods(case)) or _OF_AN_ACTOR
-    if position.other_ended and position.for_a_loop:
+    if position.of_ended_loop:
         return _OF_AN_ENDED_LOOP
     if position.shared:
         what, ends = position.shared
