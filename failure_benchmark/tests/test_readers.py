@@ -15,7 +15,7 @@ asked = sys.stdin.read()
 line, material, _ = re.split(r"^={70}$", asked, flags=re.M)
 found = re.search(r"The tool says ([a-z-]+)|(ValueError)", material)
 cause = "unknown" if found is None else found[1] or "task-exception"
-print("Here it is:", json.dumps({"cause": cause, "text": material.strip()[-300:]}), "Bye.")
+print("Here it is:", json.dumps({"cause": cause, "subject": None, "text": material.strip()[-300:]}), "Bye.")
 """
 
 _TOOL = """

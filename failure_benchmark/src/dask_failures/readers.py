@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from dask_failures.answer import Answer, parsed
 from dask_failures.causes import GROUPS
 from dask_failures.diagnoser import Asked, Request, folder_of, started, stopped
@@ -124,10 +126,22 @@ class Reader:
                 raise BadAnswerError(f"no answer in {self._timeout:g} s") from late
             finally:
                 stopped(process)
-        return parsed(_object_in(printed))
+        return parsed(_without_nulls(_object_in(printed)))
 
     def close(self) -> None:
         """Nothing runs between two questions."""
+
+
+def _without_nulls(answer: bytes) -> bytes:
+    """Return an answer without fields that are null, which readers write where they know nothing."""
+    try:
+        found = msgspec.json.decode(answer)
+    except msgspec.DecodeError:
+        return answer  # `parsed` says what is wrong
+    if not isinstance(found, dict):
+        return answer
+    kept = {n: v for n, v in found.items() if v is not None or n == "cause"}
+    return msgspec.json.encode(kept)
 
 
 def _object_in(printed: bytes) -> bytes:
