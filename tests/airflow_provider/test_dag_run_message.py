@@ -47,6 +47,7 @@ with DAG("forty", on_failure_callback=DaskCardNotifier(write)):
 """
 
 
+@pytest.mark.nightly
 def test_airflow_calls_the_notifier_of_a_dag_once_and_gets_one_message(
     airflow: Any, tmp_path: Path
 ) -> None:

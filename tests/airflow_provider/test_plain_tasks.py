@@ -544,7 +544,9 @@ def test_own_operators_and_sensors_are_recorded(airflow: Any, store: Path) -> No
         assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    "fails", [pytest.param(False, marks=pytest.mark.nightly), True]
+)
 def test_the_dask_of_a_task_in_another_python_is_recorded(
     airflow: Any, store: Path, fails: Any
 ) -> None:

@@ -156,6 +156,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_files_of_another_clients_tasks_are_not_recorded(tmp_path: Path) -> None:
     texts = {
         "other.py": OTHER,

@@ -59,6 +59,7 @@ def _wait_for(file: str) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.nightly
 def test_work_that_continues_when_the_run_ends_is_no_stall(tmp_path: Path) -> None:
     settings = {
         "blackbox.spool": str(tmp_path / "spool"),

@@ -104,7 +104,7 @@ if __name__ == "__main__":
     "source",
     [
         pytest.param(True, id="recorded", marks=pytest.mark.nightly),
-        pytest.param(False, id="not recorded"),
+        pytest.param(False, id="not recorded", marks=pytest.mark.nightly),
     ],
 )
 def test_the_source_is_recorded_where_it_is_asked_for(

@@ -195,7 +195,7 @@ def in_a_terminal(*words: str, **environ: str) -> str:
     [
         ({"TERM": "xterm"}, True),
         ({"TERM": "xterm", "NO_COLOR": "1"}, False),
-        ({"TERM": "dumb"}, False),
+        pytest.param({"TERM": "dumb"}, False, marks=pytest.mark.nightly),
     ],
 )
 def test_colours_are_for_terminals_that_want_them(

@@ -60,6 +60,7 @@ def test_json_and_yaml_in_the_docs_can_be_read(page: Path) -> None:
                     assert misspelt_settings() == []
 
 
+@pytest.mark.nightly
 def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     page = ROOT / "docs" / "tutorial.md"
     [script] = blocks(page, "python")

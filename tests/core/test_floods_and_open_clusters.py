@@ -77,7 +77,6 @@ def recorded(script: str, folder: Path) -> tuple[Run, Any, str]:
 
 
 @pytest.mark.nightly
-@pytest.mark.nightly
 def test_a_flood_has_one_figure_of_what_is_lost_and_it_is_true(tmp_path: Path) -> None:
     run, completeness, _ = recorded(FLOOD, tmp_path)
 

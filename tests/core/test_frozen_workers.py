@@ -14,7 +14,7 @@ from typing import Any
 
 import dask
 import pytest
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox import Recording, Run, RunCard, recording
 from dask_blackbox.analyse.facts.worker_exit_sources import deaths_of
 from dask_blackbox.analyse.frozen_workers import FrozenWorker, native_evidence
@@ -60,7 +60,7 @@ def test_the_task_that_keeps_the_lock_is_blamed_and_its_line_is_named(
     with (
         dask.config.set(
             {
-                "distributed.scheduler.worker-ttl": "5s",
+                "distributed.scheduler.worker-ttl": f"{scaled(5)}s",
                 "blackbox.capture.native-stacks": True,
             }
         ),

@@ -138,7 +138,9 @@ def test_the_last_event_says_how_the_run_ended(state: str, last: str) -> None:
     assert "parent" not in facets
 
 
-@pytest.mark.parametrize("trouble", ["refuses", "is away"])
+@pytest.mark.parametrize(
+    "trouble", ["refuses", pytest.param("is away", marks=pytest.mark.nightly)]
+)
 def test_what_a_service_does_not_take_is_a_line_in_the_log(
     trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:

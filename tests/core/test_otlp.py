@@ -174,7 +174,9 @@ def test_many_prefixes_and_failures_are_bounded_and_counted() -> None:
     assert spans[1].name == "p119"  # what computed most comes first
 
 
-@pytest.mark.parametrize("trouble", ["refuses", "is away"])
+@pytest.mark.parametrize(
+    "trouble", ["refuses", pytest.param("is away", marks=pytest.mark.nightly)]
+)
 def test_what_a_collector_does_not_take_is_a_line_in_the_log(
     trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -240,7 +242,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("ending", ["failed", "killed"])
+@pytest.mark.parametrize(
+    "ending", ["failed", pytest.param("killed", marks=pytest.mark.nightly)]
+)
 def test_a_recorded_run_arrives_within_its_callers_trace(
     ending: str, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_links_are_printed_where_they_are_asked_for(
     assert "Signature" not in _show(environment, "--no-links", **always)
 
 
+@pytest.mark.nightly
 def test_links_are_printed_to_a_terminal(environment: dict[str, str]) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
@@ -93,6 +94,7 @@ def test_links_are_printed_to_a_terminal(environment: dict[str, str]) -> None:
     assert b"X-Amz-Signature" in shown
 
 
+@pytest.mark.nightly
 def test_a_link_lives_for_one_day(environment: dict[str, str]) -> None:
     card = json.loads(_show(environment, "--json", "--links"))
 

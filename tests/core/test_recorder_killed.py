@@ -49,7 +49,8 @@ def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     assert home.left_over() == []
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("times", [1, 3])
 def test_what_a_command_does_while_it_has_no_recorder_is_recorded(
     homes: Callable[[], Home], times: int
 ) -> None:

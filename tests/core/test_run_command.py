@@ -56,6 +56,8 @@ ENDS = {
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
 NIGHTLY_ENDS = (
+    "no_client",
+    "under_another_hook",
     "before_any_client",
     "kill_a_worker",
     "nest",
@@ -233,19 +235,19 @@ def test_the_card_is_printed_beside_the_output(
 @pytest.mark.parametrize(
     ("how", "exception", "line"),
     [
-        ("before_any_client", "FileNotFoundError", "before any client"),
-        ("under_another_hook", "LookupError", "under another hook"),
         ("fail", "KeyError", "'after the work'"),
-        pytest.param(
-            "give_up",
-            "SystemExit",
-            "no input files for today",
-            marks=pytest.mark.nightly,
-        ),
-        (
-            "kill_a_worker",
-            "distributed.scheduler.KilledWorker",
-            r"Attempted to run task .* on \d+ different workers, but .*",
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (
+                ("before_any_client", "FileNotFoundError", "before any client"),
+                ("under_another_hook", "LookupError", "under another hook"),
+                ("give_up", "SystemExit", "no input files for today"),
+                (
+                    "kill_a_worker",
+                    "distributed.scheduler.KilledWorker",
+                    r"Attempted to run task .* on \d+ different workers, but .*",
+                ),
+            )
         ),
     ],
 )

@@ -41,7 +41,9 @@ def test_results_from_prefects_cache_are_counted_apart(
     assert slowest.count("](<") == 5
 
 
-@pytest.mark.parametrize("persisted", [True, None])
+@pytest.mark.parametrize(
+    "persisted", [pytest.param(True, marks=pytest.mark.nightly), None]
+)
 def test_the_card_says_what_a_retry_executes_again(
     prefect: Any, store: Path, tmp_path: Path, persisted: Any
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_flow_run_is_ended_though_a_part_failed_and_the_failure_is_raised(
     assert len(swallowed) == 1
 
 
+@pytest.mark.nightly
 def test_a_process_that_only_finalises_can_make_states() -> None:
     """In the recorder nobody has imported flows, which completes Prefect's classes."""
     code = (

@@ -167,6 +167,7 @@ def can_import_us() -> bool:
     return True
 
 
+@pytest.mark.nightly
 def test_nothing_of_ours_is_needed_on_the_cluster(
     foreign_cluster: str, prefect: Any, store: Path
 ) -> None:
@@ -200,6 +201,7 @@ class RunsAnotherFlow(DaskTaskRunner):
         return client
 
 
+@pytest.mark.nightly
 def test_another_flow_does_not_record_the_client_of_a_task_runner(
     prefect: Any, store: Path
 ) -> None:
