@@ -185,7 +185,7 @@ def test_nothing_is_predicted_where_the_model_cannot_hold(
 
     assert (sizes.problem, sizes.sizes) == (problem, ())
     assert problem in size_summary(sizes)
-    assert size_rows(sizes) == []
+    assert size_rows(sizes, "nightly") == []
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import dask
+import msgspec
 import pytest
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import ConfigurationError
@@ -97,3 +98,34 @@ def test_a_card_shows_the_cost_and_how_much_of_it_was_idle() -> None:
         assert cost_text(card).startswith("less than 0.01 USD, of which less than 0.01")
     with dask.config.set({"blackbox.price.core-hour": "much"}):
         assert cost_text(card).startswith("unknown (blackbox.price.core-hour is 'much'")
+
+
+def test_jobs_with_workers_of_another_class_have_their_own_price() -> None:
+    jobs = {"gpu-*": {"core-hour": 0.4}, "*-spot": {"core-hour": "0.01"}}
+    with dask.config.set({"blackbox.price": {"core-hour": 0.05, "jobs": jobs}}):
+        prices = price_setting()
+        assert cost_text(a_card()).startswith("0.40 USD")
+        gpu = msgspec.structs.replace(a_card(), job="gpu-train-spot")
+        assert cost_text(gpu).startswith("3.20 USD")
+    with dask.config.set({"blackbox.price.jobs": {"gpu-*": {"core-hour": 0.4}}}):
+        assert cost_text(a_card()) == ""
+
+    assert prices is not None
+    found = [prices.of(job) for job in ("gpu-train", "sales-spot", "sales")]
+    assert [each and each.core_hour for each in found] == [0.4, 0.01, 0.05]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "says"),
+    [
+        ({"gpu-*": {"core-hour": "much"}}, r"price\.jobs\.gpu-\*\.core-hour is 'much'"),
+        ({"gpu-*": 0.4}, "give prices by patterns"),
+        ("gpu-*", "give prices by patterns"),
+    ],
+)
+def test_prices_of_jobs_that_cannot_be_read_are_refused(jobs: Any, says: str) -> None:
+    with (
+        dask.config.set({"blackbox.price.jobs": jobs}),
+        pytest.raises(ConfigurationError, match=says),
+    ):
+        price_setting()

@@ -7,12 +7,13 @@ is set today counts for the runs of last year, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.settings import setting
 
-__all__ = ["Cost", "Price", "amount_of", "cost_of", "price_setting"]
+__all__ = ["Cost", "Price", "Prices", "amount_of", "cost_of", "price_setting"]
 
 _HOUR = 3600.0
 
@@ -45,17 +46,58 @@ class Cost(NamedTuple):
     currency: str
 
 
-def price_setting() -> Price | None:
+class Prices(NamedTuple):
+    """The prices of all jobs.
+
+    Attributes:
+        usual: Of a job that no pattern names; None: there is none.
+        of_jobs: Prices by patterns of jobs' names, such as those on GPUs or spot instances.
+    """
+
+    usual: Price | None
+    of_jobs: tuple[tuple[str, Price], ...] = ()
+
+    def of(self, job: str) -> Price | None:
+        """Return the price for a job, of the first pattern that its name matches."""
+        found = (price for pattern, price in self.of_jobs if fnmatchcase(job, pattern))
+        return next(found, self.usual)
+
+
+def price_setting() -> Prices | None:
     """Return the prices that are set; None: none is.
 
     Raises:
         ConfigurationError: if one is not a number from 0 on.
     """
-    core = _number("core-hour", setting("price.core-hour"))
-    gib = _number("gib-hour", setting("price.gib-hour"))
+    currency = str(setting("price.currency") or "")[:20]
+    usual = {
+        "core-hour": setting("price.core-hour"),
+        "gib-hour": setting("price.gib-hour"),
+    }
+    jobs = setting("price.jobs") or {}
+    if not isinstance(jobs, dict) or not all(
+        isinstance(e, dict) for e in jobs.values()
+    ):
+        raise ConfigurationError(
+            f"blackbox.price.jobs is {jobs!r}; give prices by patterns of jobs' names, "
+            "like {'gpu-*': {'core-hour': 0.4}}"
+        )
+    of_jobs = tuple(
+        (str(pattern), price)
+        for pattern, given in jobs.items()
+        if (price := _price(f"jobs.{pattern}.", given, currency)) is not None
+    )
+    found = Prices(_price("", usual, currency), of_jobs)
+    return None if found == Prices(None) else found
+
+
+def _price(where: str, given: Mapping[str, Any], currency: str) -> Price | None:
+    core, gib = (
+        _number(f"{where}{name}", given.get(name, given.get(name.replace("-", "_"))))
+        for name in ("core-hour", "gib-hour")
+    )
     if core is None and gib is None:
         return None
-    currency = str(setting("price.currency") or "")[:20]
     return Price(core or 0.0, gib or 0.0, currency)
 
 

@@ -51,7 +51,7 @@ def sizes(*, name: str, store_url: str | None, as_json: bool) -> None:
             Text(plain(run.address.name), style="bold"),
             Text(size_summary(found)),
         ]
-        if rows := size_rows(found):
+        if rows := size_rows(found, run.manifest.job):
             table = Table(box=None, pad_edge=False, header_style="dim")
             for heading in SizeRow._fields[:-1]:
                 table.add_column(heading, justify="right")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import SketchName
 from dask_blackbox.patterns import bounded
-from dask_blackbox.price import Price, cost_of, price_setting
+from dask_blackbox.price import Prices, cost_of, price_setting
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.run_index import RunEntry, entries
 from dask_blackbox.sketch import Sketch
@@ -66,11 +66,11 @@ def open_metrics(store: Store) -> str:
     ]  # fmt: skip
     for number, (name, help_text) in enumerate(_MEASURES):
         lines += _gauge(name, help_text, _measured(jobs, sketches, number))
-    if (price := price_setting()) is not None:
+    if (prices := price_setting()) is not None:
         lines += _gauge(
             "last_run_cost",
             "What the cluster of that run cost, by blackbox.price.",
-            _costs(jobs, sketches, price),
+            _costs(jobs, sketches, prices),
         )
     lines += [
         f"# TYPE {_PREFIX}jobs_left_out gauge",
@@ -146,11 +146,14 @@ def _measured(
 
 
 def _costs(
-    jobs: list[_Job], sketches: dict[str, Sketch], price: Price
+    jobs: list[_Job], sketches: dict[str, Sketch], prices: Prices
 ) -> Iterator[_Sample]:
     for job in jobs:
         sketch = None if job.ended is None else sketches.get(job.ended.name)
-        cost = None if sketch is None else cost_of(sketch.numbers, price)
+        price = None if sketch is None else prices.of(sketch.job)
+        if sketch is None or price is None:
+            continue
+        cost = cost_of(sketch.numbers, price)
         if cost is not None:
             yield job, {"currency": cost.currency}, round(cost.amount, 6)
 

@@ -21,7 +21,7 @@ from dask_blackbox.card_data import RunState
 from dask_blackbox.errors import ConfigurationError, RunNotFoundError
 from dask_blackbox.formatting import moment_of
 from dask_blackbox.layout import RunAddress, SketchName
-from dask_blackbox.price import Price, cost_of, price_setting
+from dask_blackbox.price import Prices, cost_of, price_setting
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.notes import named_notes
 from dask_blackbox.reader.run import Run
@@ -205,10 +205,10 @@ class Runs:
             return found
         names = [row.sketch for row in rows if row.sketch is not None]
         sketches = read_sketches(self._store, names, timeout=_FOR_DETAILS)
-        price = price_setting()
+        prices = price_setting()
         tags = self._tags({row.address.job for row in rows})
         more = [
-            _details(sketches.get(row.sketch.name) if row.sketch else None, price)
+            _details(sketches.get(row.sketch.name) if row.sketch else None, prices)
             | ({"tags": tags[row.address]} if row.address in tags else {})
             for row in rows
         ]
@@ -380,11 +380,12 @@ def _columns(rows: list[_Row]) -> dict[str, list[object] | pl.Series]:
 
 
 def _details(
-    sketch: Sketch | None, price: Price | None
+    sketch: Sketch | None, prices: Prices | None
 ) -> dict[str, float | str | None]:
     """Return what a sketch says beyond its name, by column."""
     if sketch is None:
         return {}
+    price = None if prices is None else prices.of(sketch.job)
     cost = None if price is None else cost_of(sketch.numbers, price)
     measures = {n: v for n, v in sketch.numbers.items() if n not in _COLUMNS}
     parameters = sketch.facts.get("parameters", {})

@@ -45,12 +45,13 @@ def size_summary(sizes: ClusterSizes) -> str:
     return f"{took}; the model gives {duration(sizes.model)} for the same workers."
 
 
-def size_rows(sizes: ClusterSizes) -> list[SizeRow]:
-    """Return a row for each number of workers, with its cost where prices are set."""
+def size_rows(sizes: ClusterSizes, job: str) -> list[SizeRow]:
+    """Return a row for each number of workers, with its cost where the job has a price."""
     try:
-        price = price_setting()
+        prices = price_setting()
     except ConfigurationError:
-        price = None
+        prices = None
+    price = None if prices is None else prices.of(job)
     return [
         SizeRow(
             workers=f"{each.workers:,}",

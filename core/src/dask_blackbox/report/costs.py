@@ -25,16 +25,18 @@ class Costs(NamedTuple):
     summary: str
 
 
-def costs_of(numbers: Mapping[str, Mapping[str, float]]) -> Costs | None:
-    """Return what runs cost; None: no price is set, or no cost is known.
+def costs_of(job: str, numbers: Mapping[str, Mapping[str, float]]) -> Costs | None:
+    """Return what runs of a job cost; None: no price is set, or no cost is known.
 
     Args:
+        job: Its name.
         numbers: The measures of each run's card.
     """
     try:
-        price = price_setting()
+        prices = price_setting()
     except ConfigurationError as error:
         return Costs({}, f"Costs are not shown: {error}.")
+    price = None if prices is None else prices.of(job)
     if price is None:
         return None
     known = {run: cost_of(each, price) for run, each in numbers.items()}

@@ -203,9 +203,10 @@ def cost_text(card: CardData) -> str:
     from dask_blackbox.price import cost_of, price_setting
 
     try:
-        price = price_setting()
+        prices = price_setting()
     except ConfigurationError as error:
         return f"unknown ({error})"
+    price = None if prices is None else prices.of(card.job)
     cost = None if price is None else cost_of(card.numbers, price)
     if cost is None:
         return ""

@@ -136,7 +136,9 @@ class Pages:
             history=history,
             charts=_charts_of(history),
             changed=_changes_between_runs(history, sketches),
-            costs=costs_of({run: each.numbers for run, each in sketches.items()}),
+            costs=costs_of(
+                history.job, {run: each.numbers for run, each in sketches.items()}
+            ),
         )
 
     def compare(
@@ -225,7 +227,7 @@ class Pages:
             address=address,
             card=self._cards.card(address),
             summary=size_summary(sizes),
-            rows=size_rows(sizes),
+            rows=size_rows(sizes, self._cards.card(address).job),
             assumed=ASSUMED,
         )
 
