@@ -119,6 +119,44 @@ def test_one_that_names_neither_job_nor_run_leaves_both_to_the_next() -> None:
     assert (found.host["kind"], _within(found)) == ("kubernetes", ["databricks"])
 
 
+@pytest.mark.parametrize(
+    ("pods", "job"),
+    [
+        (("etl-20261121-x7k2p", "etl-20261122-b4d9f"), "etl"),
+        (("etl-2026-11-21-x7k2p", "etl-2026-11-22-b4d9f"), "etl"),
+        (("etl-1763694000-x7k2p", "etl-1763780400-b4d9f"), "etl"),
+        (
+            ("orders-7f2a91-load-x7k2p", "orders-7f2a91-load-b4d9f"),
+            "orders-7f2a91-load",
+        ),
+        (("etl-7f2a91c-load-x7k2p", "etl-08bb31c-load-b4d9f"), "etl-load"),
+        (
+            (
+                "dagster-step-c4ca4238a0b923820dcc509a6f75849b-x7k2p",
+                "dagster-step-c81e728d9d4c2f636f067f89cc14862c-b4d9f",
+            ),
+            "dagster-step",
+        ),
+        (("load-x7k2p-x7k2p", "load-b4d9f-b4d9f"), "load.etl"),  # by `generateName`
+        (("load-mssql-29394780-x7k2p", "load-mssql-29396220-b4d9f"), "load-mssql"),
+        (("load-mssql-7c9f5d4b8-x7k2p", "load-mssql-84bd9c6f5-b4d9f"), "load-mssql"),
+        (("nightly-run-x7k2p-load-pod", "nightly-run-b4d9f-load-pod"), "etl"),  # Tekton
+        (("x7k2p-x7k2p", "b4d9f-b4d9f"), "etl"),
+    ],
+)
+def test_a_pod_of_a_job_that_is_new_each_night_is_the_same_job(
+    pods: tuple[str, str], job: str
+) -> None:
+    found = [
+        identity_from_environment(
+            {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": pod}, ETL
+        )
+        for pod in pods
+    ]
+
+    assert [each.job for each in found] == [job, job]
+
+
 def test_legs_of_a_matrix_are_jobs_of_their_own_and_a_rerun_is_an_attempt() -> None:
     environ = _environ("github", 1)
     plan, other = "89c72d20-71e7-4948-8eb8-0d8f0e417443", "load.us.3_12"

@@ -15,8 +15,9 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 
 from dask_blackbox.calling_task import calling_task
-from dask_blackbox.identity.scheduler import GENERATED, number
+from dask_blackbox.identity.scheduler import number, stable
 from dask_blackbox.identity.tools import script_of
+from dask_blackbox.identity.values import joined
 from dask_blackbox.patterns import bounded
 
 Values = Mapping[str, str | None]
@@ -116,8 +117,7 @@ def kubeflow(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
     return {
         "known": pod or environ.get("KFP_RUN_ID"),
         "workflow": workflow,
-        "pipeline": environ.get("KFP_PIPELINE_NAME")
-        or GENERATED.sub("", workflow or ""),
+        "pipeline": environ.get("KFP_PIPELINE_NAME") or stable(workflow or ""),
         "component": component,
         "part": component or script_of(argv),
     }
@@ -144,6 +144,11 @@ def azure(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
     """Return which leg of a matrix this is: a job without one has the name `__default`."""
     name = environ.get("SYSTEM_JOBNAME")
     return {"leg": None if name == "__default" else name}
+
+
+def codebuild(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
+    """Return the project of a build, whose id is `<project>:<uuid>`."""
+    return {"project": environ.get("CODEBUILD_BUILD_ID", "").partition(":")[0]}
 
 
 def cloud_run(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
@@ -239,15 +244,26 @@ def kubernetes(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
         owner = pod.removesuffix(f"-{index}")
     # A name that holds an id names a run: `dagster-run-<uuid>-x7k2p`.
     named = _UUID.search(owner or "")
-    if owner and named:
-        owner = owner.replace(named[0], "").strip("-")
     return {
         "pod": pod,
-        "owner": owner,
+        "owner": _of_all_runs(owner, argv, match) if owner else None,
         "run": named and named[0],
         "minute": match["minute"] if match and match.re is _OF_A_CRONJOB else None,
         "namespace": _text(NAMESPACE).strip() if pod else None,
     }
+
+
+def _of_all_runs(owner: str, argv: Sequence[str], match: re.Match[str] | None) -> str:
+    """Return the name of what a pod belongs to, without what differs from run to run.
+
+    Where a new Job is made for each run, its name holds the day, a hash, or letters that
+    Kubernetes made.  As a person may have chosen such letters, the script then tells jobs apart.
+    """
+    name = stable(f"-{owner}", generated=False).strip("-")
+    if match is None or match.re is not _OF_A_JOB:
+        return name
+    prefix = stable(f"-{name}").strip("-")
+    return name if prefix == name else joined(prefix, script_of(argv))
 
 
 _NO_JOB = bounded(r"user@\d{1,20}\.service|.{0,300}\.scope")

@@ -16,12 +16,27 @@ Derive = Callable[[Variables, Sequence[str]], Mapping[str, str | None]]
 
 _PLACE = bounded(r"\{(\w+)(?:\|(\w+))?\}")
 
-GENERATED = bounded(
-    r"-(?:[bcdfghjklmnpqrstvwxz2456789]{5}|\d{10}"
-    r"|\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(?:-\d{1,6})?)$"
+_MOMENT = bounded(r"-\d{4}-\d{2}-\d{2}(?:-\d{2}-\d{2}-\d{2}(?:-\d{1,6})?)?(?=-|$)")
+_UNIQUE = bounded(
+    r"-(?:\d{8,20}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40})(?=-|$)"
 )
-"""What is appended to a name to make it unique: by Kubernetes for `generateName`, by Argo for
-a scheduled time, by the SDK of SageMaker for the moment."""
+_GENERATED = bounded(r"-[bcdfghjklmnpqrstvwxz2456789]{5}$")
+
+
+def stable(name: str, *, generated: bool = True) -> str:
+    """Return a name without what makes it unique, so that it is the same from night to night.
+
+    That is a day or a moment (as the SDK of SageMaker adds it), a number of eight digits or
+    more (a day, a scheduled time of Argo's), a hash or a UUID.
+
+    Args:
+        name: The name.
+        generated: It ends in the five letters that Kubernetes makes for `generateName`; a name
+            that a person chose may look the same: `load-mssql`.
+    """
+    plain = _UNIQUE.sub("", _MOMENT.sub("", name))
+    return _GENERATED.sub("", plain) if generated else plain
 
 
 class Scheduler(NamedTuple):
@@ -71,7 +86,7 @@ FILTERS: Mapping[str, Callable[[str], str]] = {
     "name": lambda text: PurePath(text).name,
     "origin": lambda text: text.rstrip("/"),
     "quoted": lambda text: quote(text, safe=""),
-    "stable": lambda text: GENERATED.sub("", text),
+    "stable": stable,
     "uuid": lambda text: text.strip("{}"),
 }
 """What a template can do to a variable: the part after the last dot, colon or slash; the last

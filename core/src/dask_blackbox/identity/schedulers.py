@@ -263,6 +263,90 @@ _CI = (
         },
     ),
     Scheduler(
+        kind="codebuild",  # a retry is a new build
+        source="https://docs.aws.amazon.com/codebuild/latest/userguide/build-env-ref-env-vars.html",
+        known_by=("CODEBUILD_BUILD_ID",),
+        derive=derived.codebuild,
+        job=("{project}",),
+        run=("{CODEBUILD_BUILD_ID|last}",),
+        leg=("{CODEBUILD_BATCH_BUILD_IDENTIFIER}",),
+        link=("{CODEBUILD_PUBLIC_BUILD_URL}",),
+        facts={
+            "build": "{CODEBUILD_BUILD_ID}",
+            "commit": "{CODEBUILD_RESOLVED_SOURCE_VERSION}",
+            "initiator": "{CODEBUILD_INITIATOR}",
+        },
+    ),
+    Scheduler(
+        kind="drone",  # and Harness; a restart is a new build
+        source="https://docs.drone.io/pipeline/environment/reference",
+        known_by=("DRONE=true", "DRONE_BUILD_NUMBER"),
+        job=("{DRONE_REPO_NAME}", "{DRONE_STAGE_NAME}", "{DRONE_STEP_NAME}"),
+        run=("{DRONE_BUILD_NUMBER}",),
+        link=("{DRONE_BUILD_LINK}",),
+        facts={
+            "repository": "{DRONE_REPO}",
+            "commit": "{DRONE_COMMIT_SHA}",
+            "ref": "{DRONE_BRANCH}",
+        },
+    ),
+    Scheduler(
+        kind="woodpecker",  # a restart is a new pipeline; a leg of a matrix a workflow
+        source="https://woodpecker-ci.org/docs/usage/environment",
+        known_by=("CI=woodpecker", "CI_PIPELINE_NUMBER"),
+        job=("{CI_REPO_NAME}", "{CI_WORKFLOW_NAME}", "{CI_STEP_NAME}"),
+        run=("{CI_PIPELINE_NUMBER}.{CI_WORKFLOW_NUMBER}", "{CI_PIPELINE_NUMBER}"),
+        link=("{CI_STEP_URL}", "{CI_PIPELINE_URL}"),
+        facts={
+            "repository": "{CI_REPO}",
+            "commit": "{CI_COMMIT_SHA}",
+            "ref": "{CI_COMMIT_REF}",
+        },
+    ),
+    Scheduler(
+        kind="semaphore",  # a job that runs again has a new id
+        source="https://github.com/semaphoreio/semaphore/blob/main/docs/docs/reference/env-vars.md",
+        known_by=("SEMAPHORE=true", "SEMAPHORE_JOB_ID"),
+        job=(
+            "{SEMAPHORE_PROJECT_NAME}",
+            "{SEMAPHORE_BLOCK_NAME}",
+            "{SEMAPHORE_JOB_NAME}",
+        ),
+        run=("{SEMAPHORE_JOB_ID}",),
+        link=("{SEMAPHORE_ORGANIZATION_URL|origin}/jobs/{SEMAPHORE_JOB_ID}",),
+        facts={
+            "workflow": "{SEMAPHORE_WORKFLOW_ID}",
+            "pipeline": "{SEMAPHORE_PIPELINE_ID}",
+            "commit": "{SEMAPHORE_GIT_SHA}",
+            "ref": "{SEMAPHORE_GIT_REF}",
+        },
+    ),
+    Scheduler(
+        kind="gocd",  # a stage that runs again counts itself; one of several instances is a job
+        source="https://docs.gocd.org/current/faq/dev_use_current_revision_in_build.html",
+        known_by=("GO_PIPELINE_NAME", "GO_PIPELINE_COUNTER", "GO_STAGE_NAME"),
+        job=("{GO_PIPELINE_NAME}", "{GO_STAGE_NAME}", "{GO_JOB_NAME}"),
+        run=("{GO_PIPELINE_COUNTER}",),
+        attempt="GO_STAGE_COUNTER",
+        link=(
+            (
+                "{GO_SERVER_URL|origin}/tab/build/detail/{GO_PIPELINE_NAME|quoted}"
+                "/{GO_PIPELINE_COUNTER}/{GO_STAGE_NAME|quoted}/{GO_STAGE_COUNTER}"
+                "/{GO_JOB_NAME|quoted}"
+            ),
+        ),
+        facts={"commit": "{GO_REVISION}", "by": "{GO_TRIGGER_USER}"},
+    ),
+    Scheduler(
+        kind="bamboo",
+        source="https://confluence.atlassian.com/bamboo/bamboo-variables-289277087.html",
+        known_by=("bamboo_planKey", "bamboo_buildResultKey"),
+        job=("{bamboo_shortPlanName}", "{bamboo_shortJobName}"),
+        run=("{bamboo_buildResultKey}",),
+        link=("{bamboo_buildResultsUrl}", "{bamboo_resultsUrl}"),
+        facts={"plan": "{bamboo_planKey}"},
+    ),
+    Scheduler(
         kind="teamcity",
         source="https://www.jetbrains.com/help/teamcity/predefined-build-parameters.html",
         known_by=("TEAMCITY_VERSION", "BUILD_NUMBER"),
@@ -392,6 +476,27 @@ _BATCH = (
             "task_id": "{AZ_BATCH_TASK_ID}",
             "pool": "{AZ_BATCH_POOL_ID}",
             "node": "{AZ_BATCH_NODE_ID}",
+        },
+    ),
+    Scheduler(
+        kind="rundeck",  # a retry is an execution of its own
+        source="https://docs.rundeck.com/docs/manual/jobs/job-variables.html",
+        known_by=("RD_JOB_NAME", "RD_JOB_EXECID"),
+        job=("{RD_JOB_PROJECT}", "{RD_JOB_NAME}"),
+        run=("{RD_JOB_EXECID}",),
+        link=("{RD_JOB_URL}",),
+        facts={"group": "{RD_JOB_GROUP}", "by": "{RD_JOB_USERNAME}"},
+    ),
+    Scheduler(
+        kind="coiled",  # a batch job; the name of its cluster is another one each time
+        source="https://docs.coiled.io/user_guide/batch.html",
+        known_by=("COILED_BATCH_TASK_ID", "COILED_CLUSTER_ID"),
+        run=("{COILED_CLUSTER_ID}_{COILED_BATCH_TASK_ID}",),
+        facts={
+            "cluster_id": "{COILED_CLUSTER_ID}",
+            "cluster": "{COILED_CLUSTER_NAME}",
+            "workspace": "{COILED_WORKSPACE_SLUG}",
+            "instance": "{COILED_INSTANCE_ID}",
         },
     ),
     Scheduler(
