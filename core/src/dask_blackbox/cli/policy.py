@@ -108,7 +108,7 @@ def _read_only(place: Bucket, job: str | None) -> list[dict[str, Any]]:
 def _allowed(
     place: Bucket, what: str, actions: list[str], names: list[str]
 ) -> dict[str, Any]:
-    start = f"arn:aws:s3:::{place.name}/{_literal(place.prefix)}"
+    start = f"{place.arn_of_objects}{_literal(place.prefix)}"
     return {
         "Sid": what,
         "Effect": "Allow",
@@ -123,7 +123,7 @@ def _listing(place: Bucket, names: list[str]) -> dict[str, Any]:
         "Sid": "List",
         "Effect": "Allow",
         "Action": ["s3:ListBucket"],
-        "Resource": [f"arn:aws:s3:::{place.name}"],
+        "Resource": [place.arn],
         "Condition": {"StringLike": {"s3:prefix": prefixes}},
     }
 

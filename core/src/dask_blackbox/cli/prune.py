@@ -39,6 +39,7 @@ def deleting_options(command: _F) -> _F:
 def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> None:
     """Delete runs, after a question; those that are being recorded stay."""
     from dask_blackbox.reader.deletion import erase
+    from dask_blackbox.store.base import KeepsDeleted
 
     alive = [each for each in found if each.alive]
     going = [each for each in found if not each.alive]
@@ -63,6 +64,8 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
         f"Deleted {counted(len(going), 'run')} ({counted(count, 'blob')}) in {store.url}.",
         err=True,
     )
+    if isinstance(store, KeepsDeleted) and (kept := store.kept_of_deleted()):
+        click.echo(kept, err=True)
 
 
 def _shown(each: Erasure) -> str:

@@ -15,7 +15,15 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.recorder.spool_folder import Spooled
 
 _CORRECTED = (
-    *("endpoint", "region", "profile", "sse", "sse-kms-key-id"),
+    *(
+        "endpoint",
+        "region",
+        "profile",
+        "sse",
+        "sse-kms-key-id",
+        "addressing",
+        "requester-pays",
+    ),
     *CREDENTIALS,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dask_blackbox.errors import ConfigurationError, OverLimitError
 from dask_blackbox.patterns import bounded
@@ -58,6 +58,14 @@ class Store(Protocol):
         Raises:
             StoreError: with what is wrong and what to do about it.
         """
+
+
+@runtime_checkable
+class KeepsDeleted(Protocol):
+    """A store that may keep what was deleted."""
+
+    def kept_of_deleted(self) -> str:
+        """Return what it keeps of the blobs that were deleted, in sentences; empty: nothing."""
 
 
 CHECK = "check-"

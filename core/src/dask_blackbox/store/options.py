@@ -25,6 +25,8 @@ KEYS = (
     "sse",
     "sse-kms-key-id",
     "checksum",
+    "addressing",
+    "requester-pays",
     "connect-timeout",
     "read-timeout",
     "attempts",
@@ -36,9 +38,12 @@ KEYS = (
 CREDENTIALS = ("key", "secret", "token", "credentials")
 """Those of them that are never written to a disk."""
 
-_OF_S3 = ("region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id")
+_OF_S3 = (
+    "region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id", "addressing",
+)  # fmt: skip
 
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
+_ADDRESSING = ("path", "virtual")
 _CHECKSUMS = ("when_supported", "when_required")
 _SSES = ("AES256", "aws:kms")
 _USERINFO = bounded(r"//[^/@\s]*@")
@@ -119,6 +124,8 @@ class StoreOptions:
     sse: str | None
     sse_kms_key_id: str | None
     checksum: str
+    addressing: str | None
+    requester_pays: bool
     connect_timeout: float
     read_timeout: float
     attempts: int
@@ -135,7 +142,8 @@ class StoreOptions:
         """
         texts = {name: _text(name, settings[name]) for name in _OF_S3}
         texts["credentials"] = _credentials(settings["credentials"])
-        _check_cloud(scheme, texts)
+        pays = _switch("requester-pays", settings["requester-pays"])
+        _check_cloud(scheme, texts | {"requester-pays": "true" if pays else None})
         if bool(texts["key"]) != bool(texts["secret"]):
             there, lacks = ("key", "secret") if texts["key"] else ("secret", "key")
             raise ConfigurationError(
@@ -159,6 +167,9 @@ class StoreOptions:
             sse=texts["sse"],
             sse_kms_key_id=texts["sse-kms-key-id"],
             checksum=_word("checksum", settings["checksum"], _CHECKSUMS),
+            addressing=texts["addressing"]
+            and _word("addressing", texts["addressing"], _ADDRESSING),
+            requester_pays=pays,
             connect_timeout=_seconds("connect-timeout", settings["connect-timeout"]),
             read_timeout=_seconds("read-timeout", settings["read-timeout"]),
             attempts=_attempts(settings["attempts"]),
@@ -174,7 +185,7 @@ def _check_cloud(scheme: str, texts: Mapping[str, str | None]) -> None:
                 "blackbox.store.key and .secret, or a profile"
             )
         return
-    if others := [name for name in _OF_S3 if texts[name]]:
+    if others := [name for name in (*_OF_S3, "requester-pays") if texts[name]]:
         raise ConfigurationError(
             f"blackbox.store.{others[0]} is for buckets of S3; a {scheme}:// store uses "
             "blackbox.store.credentials, or the credentials of its own cloud from the "
@@ -204,6 +215,12 @@ def _word(name: str, value: object, words: tuple[str, ...]) -> str:
             f"blackbox.store.{name} is {value!r}; choose {' or '.join(words)}"
         )
     return value
+
+
+def _switch(name: str, value: object) -> bool:
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise ConfigurationError(f"blackbox.store.{name} is {value!r}; give true or false")
 
 
 def _check_sse(sse: str | None, kms_key: str | None) -> None:

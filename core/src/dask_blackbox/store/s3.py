@@ -23,6 +23,7 @@ from dask_blackbox.errors import (
     StoreDeniedError,
     StoreError,
 )
+from dask_blackbox.formatting import counted
 from dask_blackbox.store.base import (
     CHECK,
     checked_name,
@@ -66,6 +67,7 @@ class S3Store:
         self._place = place
         self._options = options
         self._making = threading.Lock()
+        self._keeps_versions = False
 
     def put(self, name: str, blob: bytes, *, content_type: str | None = None) -> None:
         self._put(self._client, checked_name(name), blob, content_type)
@@ -92,12 +94,48 @@ class S3Store:
     def delete(self, name: str) -> None:
         key = self._place.prefix + checked_name(name)
         client = self._client
-        self._ask(
+        answer = self._ask(
             lambda: client.delete_object(Bucket=self._place.name, Key=key),
             self._request("delete", name),
         )
+        if answer.get("DeleteMarker"):
+            self._keeps_versions = True
+
+    def kept_of_deleted(self) -> str:
+        """Return what the bucket keeps of the blobs that were deleted, in sentences.
+
+        Empty: nothing, as far as the answers to the deletions say.
+        """
+        if not self._keeps_versions:
+            return ""
+        prefix = f" --prefix {self._place.prefix}" if self._place.prefix else ""
+        return (
+            f"The bucket is versioned: it keeps what was deleted{self._locked()}, until "
+            "a lifecycle rule or somebody deletes the versions (`aws s3api "
+            f"list-object-versions --bucket {self._place.name}{prefix}` lists them)."
+        )
+
+    def _locked(self) -> str:
+        """Return for how long the bucket's object lock keeps versions, as part of a sentence."""
+        client, bucket = self._client, self._place.name
+        try:
+            answer: Mapping[str, Any] = self._ask(
+                lambda: client.get_object_lock_configuration(Bucket=bucket),
+                self._request("reach"),
+            )
+        except StoreError:  # none, or these credentials may not ask for it
+            return ""
+        rule = answer.get("ObjectLockConfiguration", {}).get("Rule", {})
+        kept = rule.get("DefaultRetention", {})
+        for unit in ("Days", "Years"):
+            if number := kept.get(unit):
+                of = counted(number, unit.lower().rstrip("s"))
+                return f", its object lock ({kept.get('Mode')}) for {of} at least"
+        return ""
 
     def link(self, name: str, *, expires: float) -> str | None:
+        if self._options.requester_pays:
+            return None  # a browser does not send who pays
         key = self._place.prefix + checked_name(name)
         with self._reported("link", name):
             return self._client.generate_presigned_url(
@@ -313,15 +351,17 @@ def client_of(options: StoreOptions) -> S3Client:
         botocore.exceptions.BotoCoreError: for a profile or region that there is not.
     """
     session = _session(options)
+    if options.addressing:
+        return _client(session, options, options.addressing)
     # Other servers than Amazon's have seldom a DNS name for each bucket.
-    by_path = {"addressing_style": "path"}
     if options.endpoint and not _is_amazon(options.endpoint):
-        return _client(session, options, by_path)
-    client = _client(session, options, {})
+        return _client(session, options, "path")
+    # Where boto3 chooses, links name a host that serves no region of 2019 or later.
+    client = _client(session, options, "virtual")
     # The endpoint may as well come from the environment or the profile.
     if _is_amazon(client.meta.endpoint_url):
         return client
-    return _client(session, options, by_path)
+    return _client(session, options, "path")
 
 
 def credentials_found(options: StoreOptions) -> str | None:
@@ -373,24 +413,34 @@ def _without_texts(part: object) -> object:
 
 
 def _client(
-    session: boto3.session.Session, options: StoreOptions, s3: dict[str, Any]
+    session: boto3.session.Session, options: StoreOptions, addressing: str
 ) -> S3Client:
     switches: dict[str, Any] = {
         # Without it, links to a custom endpoint get the signature of 2006.
         "signature_version": "s3v4",
-        "s3": s3,
+        "s3": {"addressing_style": addressing, "use_arn_region": True},
         "connect_timeout": options.connect_timeout,
         "read_timeout": options.read_timeout,
         "retries": {"mode": "standard", "total_max_attempts": options.attempts},
         "request_checksum_calculation": options.checksum,
         "response_checksum_validation": options.checksum,
     }
-    return session.client(
+    client = session.client(
         "s3",
         endpoint_url=options.endpoint,
         region_name=session.region_name or _SOMEWHERE,
         config=Config(**switches),
     )
+    if options.requester_pays:
+        client.meta.events.register("before-parameter-build.s3", _pay)
+    return client
+
+
+def _pay(params: dict[str, Any], model: Any, **_: Any) -> None:
+    """Say in a request of boto3 that its sender pays for it."""
+    shape = model.input_shape
+    if shape is not None and "RequestPayer" in shape.members:
+        params["RequestPayer"] = "requester"
 
 
 def _is_amazon(endpoint: str) -> bool:

@@ -143,9 +143,9 @@ def _no_bucket(answer: Answer, request: Request) -> StoreError:
 
 def _denied(answer: Answer, request: Request) -> StoreError:
     place = request.place
-    arn = f"arn:aws:s3:::{place.name}"
+    arn = place.arn
     if request.doing != "list":
-        arn += f"/{place.prefix}*"
+        arn = f"{place.arn_of_objects}{place.prefix}*"
     needed = f"{_PERMISSIONS.get(request.doing, 's3:GetObject')} on {arn}"
     if request.options.sse == "aws:kms" and request.doing == "write":
         needed += " and kms:GenerateDataKey on the KMS key"

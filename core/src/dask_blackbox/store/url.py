@@ -15,6 +15,10 @@ from dask_blackbox.patterns import bounded
 
 _SCHEME = bounded(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _BUCKET = bounded(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_ACCESS_POINT = bounded(
+    r"(?P<name>arn:aws[a-z-]{0,16}:s3:[a-z0-9-]{0,30}:\d{12}:accesspoint/[a-z0-9.-]{3,63})"
+    r"(?:/(?P<prefix>.*))?"
+)
 _GOOGLE_BUCKET = bounded(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _CONTROL = bounded(r"[\x00-\x1f\x7f]")
 _LONGEST_PREFIX = 200
@@ -39,7 +43,7 @@ class Bucket:
     """A bucket, and a prefix in it.
 
     Attributes:
-        name: Of the bucket; Azure's word for one is container.
+        name: Of the bucket, or the ARN of an access point; Azure's word is container.
         prefix: Empty, or ending in `/`.
         scheme: `s3`, `gs` (Google Cloud Storage) or `az` (Azure Blob Storage).
         host: Of Azure's account, as `account.dfs.core.windows.net`; empty: the
@@ -58,6 +62,20 @@ class Bucket:
         if self.host:
             scheme, name = "abfs", f"{name}@{self.host}"
         return f"{scheme}://{name}/{self.prefix}".rstrip("/")
+
+    @property
+    def arn(self) -> str:
+        """How a policy of Amazon's names the bucket, or the access point."""
+        return self.name if self._is_access_point else f"arn:aws:s3:::{self.name}"
+
+    @property
+    def arn_of_objects(self) -> str:
+        """How the ARNs of its objects begin, before their names."""
+        return f"{self.arn}/object/" if self._is_access_point else f"{self.arn}/"
+
+    @property
+    def _is_access_point(self) -> bool:
+        return self.name.startswith("arn:")
 
     @property
     def account(self) -> str | None:
@@ -105,8 +123,16 @@ def _hint(scheme: str) -> str:
 
 
 def _bucket(scheme: str, rest: str, text: str) -> Bucket:
+    if scheme == "s3" and (point := _ACCESS_POINT.fullmatch(rest)) is not None:
+        prefix = _checked_prefix((point["prefix"] or "").rstrip("/"), text)
+        return Bucket(point["name"], f"{prefix}/" if prefix else "")
     name, _, prefix = rest.partition("/")
     host = ""
+    if name.startswith("arn:"):
+        raise ConfigurationError(
+            f"{_shown(text)} is no access point of S3; its form is "
+            "s3://arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME/prefix"
+        )
     if scheme == "az" and "@" in name:
         name, _, host = name.partition("@")
     if ":" in name or (not host and "@" in name):
