@@ -230,40 +230,50 @@ def sagemaker(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
 
 
 def kubernetes(environ: Mapping[str, str], argv: Sequence[str]) -> Values:
-    """Return what a pod belongs to, by its name; one that stands alone belongs to nothing.
-
-    Pods are called `<job>-<5 letters>`, `<cronjob>-<minute>-<5 letters>`,
-    `<deployment>-<hash>-<5 letters>`, `<indexed job>-<index>` and `<stateful set>-<index>`.
-    """
+    """Return what a pod belongs to, by its name; one that stands alone belongs to nothing."""
     pod = environ.get("HOSTNAME", "") if "KUBERNETES_SERVICE_HOST" in environ else ""
-    index = environ.get("JOB_COMPLETION_INDEX")
-    shapes = (_OF_A_CRONJOB, _OF_A_DEPLOYMENT, _OF_A_JOB)
-    match = next((found for each in shapes if (found := each.fullmatch(pod))), None)
-    owner = match["name"] if match else None
-    if index:
-        owner = pod.removesuffix(f"-{index}")
+    owner, is_job = _owner_of(pod, environ)
     # A name that holds an id names a run: `dagster-run-<uuid>-x7k2p`.
-    named = _UUID.search(owner or "")
+    named = _UUID.search(owner)
+    scheduled = _OF_A_CRONJOB.fullmatch(pod)
     return {
         "pod": pod,
-        "owner": _of_all_runs(owner, argv, match) if owner else None,
+        "owner": _of_all_runs(owner, argv, is_job=is_job),
         "run": named and named[0],
-        "minute": match["minute"] if match and match.re is _OF_A_CRONJOB else None,
+        "minute": scheduled and scheduled["minute"],
         "namespace": _text(NAMESPACE).strip() if pod else None,
     }
 
 
-def _of_all_runs(owner: str, argv: Sequence[str], match: re.Match[str] | None) -> str:
+def _owner_of(pod: str, environ: Mapping[str, str]) -> tuple[str, bool]:
+    """Return what a pod belongs to, and whether that is a Job, which may be new for each run.
+
+    Pods are called `<job>-<5 letters>`, `<cronjob>-<minute>-<5 letters>`,
+    `<deployment>-<hash>-<5 letters>`, `<indexed job>-<index>` and `<stateful set>-<index>`; the
+    one that runs a `DaskJob` is called `<job>-runner`.
+    """
+    runs = pod.removesuffix("-runner")
+    if f"//{runs}-scheduler." in environ.get("DASK_SCHEDULER_ADDRESS", ""):
+        return runs, True
+    if index := environ.get("JOB_COMPLETION_INDEX"):
+        return pod.removesuffix(f"-{index}"), False
+    for shape in (_OF_A_CRONJOB, _OF_A_DEPLOYMENT, _OF_A_JOB):
+        if found := shape.fullmatch(pod):
+            return found["name"], shape is _OF_A_JOB
+    return "", False
+
+
+def _of_all_runs(owner: str, argv: Sequence[str], *, is_job: bool) -> str:
     """Return the name of what a pod belongs to, without what differs from run to run.
 
     Where a new Job is made for each run, its name holds the day, a hash, or letters that
     Kubernetes made.  As a person may have chosen such letters, the script then tells jobs apart.
     """
     name = stable(f"-{owner}", generated=False).strip("-")
-    if match is None or match.re is not _OF_A_JOB:
-        return name
     prefix = stable(f"-{name}").strip("-")
-    return name if prefix == name else joined(prefix, script_of(argv))
+    if not is_job or prefix == name:
+        return name
+    return joined(prefix, script_of(argv))
 
 
 _NO_JOB = bounded(r"user@\d{1,20}\.service|.{0,300}\.scope")
