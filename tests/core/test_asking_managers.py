@@ -20,6 +20,7 @@ from dask_blackbox.report.workers import worker_processes
 from runs_from_rows import (
     START,
     Piece,
+    a_death,
     a_departure,
     a_run,
     a_worker,
@@ -468,6 +469,50 @@ def test_a_module_that_could_not_be_loaded_is_why_its_worker_did_not_start(
     assert found.title == f"Workers did not start: {line.removeprefix(_SCRIPT)}"
     assert last in found.cause
     assert f"Before that: “{line}”" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("state", "cgroup", "own", "at_limit", "remedy"),
+    [
+        (
+            "RUNNING",
+            2**28,
+            2**29,
+            True,
+            "Dask's own limit of 512 MiB was above that of",
+        ),
+        ("OUT_OF_MEMORY", 2**28, 2**29, True, "set `memory_limit` below the job's"),
+        ("RUNNING", 2**28, 2**27, True, "leaves too little of the job's 256 MiB"),
+        ("RUNNING", 2**28, None, True, "Dask had no limit"),
+        ("RUNNING", 2**33, 2**29, False, "above what the container or host has"),
+        ("RUNNING", None, 2**29, False, "above what the container or host has"),
+    ],
+)
+def test_a_kill_by_the_kernel_names_the_limit_of_the_job_that_it_met(
+    state: str, cgroup: int | None, own: int | None, *, at_limit: bool, remedy: str
+) -> None:
+    """With cgroups, the kernel kills a process of a job, and the job continues."""
+    facts = {
+        "manager": "Slurm", "state": state, "node": "n1", "started": START + 1,
+        "ended": START + 12 if state != "RUNNING" else None, "memory_limit": 2**28,
+    }  # fmt: skip
+    limits = {"host": 2**35} | ({"cgroup": cgroup} if cgroup else {})
+    placed = {"units": {"SLURM_JOB_ID": JOB}, "limits": limits}
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.5, cluster={"kind": "SLURMCluster"}),
+        a_worker(WORKER, memory_limit=own),
+        an_event("process-ancestors", WORKER, at=1.5, **placed),
+        *a_death(WORKER, exit_code=-9, executing=["boom-1"], oom_kills=1),
+        an_event("manager-asked", at=11.0, manager="Slurm", command="squeue"),
+        an_event("unit-state", JOB, at=11.0, **facts),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+    found = the_verdict(run)
+
+    assert (found.rule, found.confidence) == ("kernel-oom", "high")
+    assert found.retry_advice == "memory"
+    assert ("memory limit of 256 MiB of Slurm job 12" in found.title) is at_limit
+    assert remedy in found.remedy
 
 
 _SCRIPT = "/spool/job00012/slurm_script: line 10: "

@@ -22,6 +22,7 @@ from environments_with_core import python_with_core
 from slurm_cluster import Slurm, slurm
 
 ROOT = Path(__file__).parents[2]
+NO_CGROUPS = slurm_cluster.missing_cgroups()
 PACKAGES = ("dask-jobqueue==0.9.0",)
 SCRIPT = ROOT / "tests" / "support" / "slurm_run.py"
 ASKING = ("squeue", "scontrol", "sacct")
@@ -54,6 +55,13 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     with slurm(tmp_path_factory.mktemp("slurm")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cgroups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    """Give a Slurm that limits the memory of jobs by cgroups."""
+    with slurm(tmp_path_factory.mktemp("cgroups"), cgroups=True) as running:
         yield running
 
 
@@ -220,6 +228,18 @@ def test_what_was_done_to_its_jobs_is_the_verdict(
     is_the_verdict(recorded(running, tmp_path, ending), expected)
 
 
+def test_a_driver_that_is_killed_is_the_verdict(
+    python: Path, cluster: Slurm, tmp_path: Path
+) -> None:
+    started(python, cluster, tmp_path, "killed").wait(scaled(400))
+    recording = tmp_path / "store" / "runs" / "job=nightly" / "run=killed" / "attempt=1"
+    until((recording / "complete.json").exists, "the end of its recording")
+
+    run = Run.open(str(recording))
+    is_the_verdict(run, Expected("driver-killed", "by SIGKILL", "unknown"))
+    assert [each.rule for each in run.findings()] == ["driver-killed"]
+
+
 def test_a_full_cluster_is_the_verdict(
     python: Path, cluster: Slurm, tmp_path: Path
 ) -> None:
@@ -255,6 +275,42 @@ def test_the_time_limit_of_the_drivers_own_job_is_the_verdict(
         # it may then be unknown how far the run was.
         expected = expected._replace(retry="unknown", confidence="medium")
     is_the_verdict(run, expected)
+
+
+@pytest.mark.skipif(
+    bool(NO_CGROUPS),
+    reason=f"NOT TESTED: Slurm with cgroups (none of {', '.join(NO_CGROUPS)}, version 1)",
+)
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        ("close", None),
+        # The kernel kills the worker, and the job continues with its nanny.
+        (
+            "memory",
+            Expected("kernel-oom", "at the memory limit of 300 MiB of Slurm", "memory"),
+        ),
+        # The worker is all there is in the job.
+        (
+            "memory-without-nanny",
+            Expected("worker-job-memory", "for its limit of 300 MiB", "memory"),
+        ),
+    ],
+)
+def test_a_job_that_is_limited_by_cgroups(
+    python: Path,
+    cgroups: Slurm,
+    tmp_path: Path,
+    ending: str,
+    expected: Expected | None,
+) -> None:
+    run = recorded(started(python, cgroups, tmp_path, ending), tmp_path, ending)
+
+    if expected is not None:
+        is_the_verdict(run, expected)
+    else:
+        assert run.state == "succeeded", (tmp_path / "output").read_text()
+        assert run.findings() == ()
 
 
 def all_nodes(folder: Path) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """A real Slurm on one host: munge, the controller, and several nodes, in a folder of their own.
 
-It needs Debian's packages `slurm-wlm` and `munge` (tried with 22.05), no cgroups and no accounts.
+It needs Debian's packages `slurm-wlm` and `munge` (tried with 22.05), and no accounts.
 Jobs of the partition `urgent` preempt those of `work`, which is the default; `closed` is down.
+The memory of jobs is limited by Slurm's own accounting, or by cgroups (version 1) on one node,
+where the kernel kills a process and the job continues.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,12 +39,10 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
-JobAcctGatherParams=OverMemoryKill
+{limits}
 ReturnToService=2
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
@@ -56,16 +57,35 @@ PartitionName=closed Nodes=ALL MaxTime=INFINITE State=DOWN
 """
 
 
+_BY_ACCOUNTING = """\
+ProctrackType=proctrack/linuxproc
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherParams=OverMemoryKill
+"""
+_BY_CGROUPS = """\
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup
+JobAcctGatherType=jobacct_gather/cgroup
+"""
+_CGROUPS = """\
+CgroupPlugin=cgroup/v1
+ConstrainRAMSpace=yes
+"""
+_CONTROLLERS = ("memory", "freezer")
+
+
 class Slurm(NamedTuple):
     """A Slurm that runs.
 
     Attributes:
         folder: Of its files.
         environ: The environment in which its commands ask it.
+        names: Of its nodes.
     """
 
     folder: Path
     environ: dict[str, str]
+    names: tuple[str, ...] = NODES
 
     def ask(self, *command: str) -> str:
         """Return what one of its commands prints."""
@@ -99,7 +119,7 @@ class Slurm(NamedTuple):
         if left := self.jobs(alive):
             self.ask("scancel", *left)
         until(lambda: not self.jobs(alive), "the ends of jobs", interval=0.2)
-        for name, state in zip(NODES, self.nodes(), strict=True):
+        for name, state in zip(self.names, self.nodes(), strict=True):
             if state.startswith(("down", "drain", "drng")):
                 self.ask("scontrol", "update", f"nodename={name}", "state=resume")
         until(lambda: set(self.nodes()) == {"idle"}, "the nodes", describe=self.logs)
@@ -119,15 +139,32 @@ def missing_programs() -> list[str]:
     return [each for each in _PROGRAMS if not shutil.which(each, path=_PATH)]
 
 
+def missing_cgroups() -> list[str]:
+    """Return which controllers of version 1 this user cannot make cgroups of."""
+    root = Path("/sys/fs/cgroup")
+    return [
+        each
+        for each in _CONTROLLERS
+        if not (root / each / "cgroup.procs").exists()
+        or not os.access(root / each, os.W_OK)
+    ]
+
+
 @contextmanager
-def slurm(folder: Path) -> Iterator[Slurm]:
-    """Start Slurm, and stop it with all of its jobs."""
-    ports = _free_ports(len(NODES) + 1)
+def slurm(folder: Path, *, cgroups: bool = False) -> Iterator[Slurm]:
+    """Start Slurm, and stop it with all of its jobs.
+
+    Args:
+        folder: Of its files.
+        cgroups: Limit the memory of jobs by them, on one node.
+    """
+    names = NODES[:1] if cgroups else NODES
+    ports = _free_ports(len(names) + 1)
     host = socket.gethostname().partition(".")[0]
     nodes = "\n".join(
         f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 "
         "RealMemory=8000 State=UNKNOWN"
-        for name, port in zip(NODES, ports[1:], strict=True)
+        for name, port in zip(names, ports[1:], strict=True)
     )
     text = _CONFIGURATION.format(
         host=host,
@@ -135,8 +172,10 @@ def slurm(folder: Path) -> Iterator[Slurm]:
         folder=folder,
         controller=ports[0],
         nodes=nodes,
+        limits=_BY_CGROUPS if cgroups else _BY_ACCOUNTING,
     )
     (folder / "slurm.conf").write_text(text)
+    (folder / "cgroup.conf").write_text(_CGROUPS if cgroups else "")
     (folder / "state").mkdir()
     key = folder / "munge.key"
     key.write_bytes(os.urandom(1024))
@@ -144,8 +183,11 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     started = Slurm(
         folder,
         os.environ | {"PATH": _PATH, "SLURM_CONF": str(folder / "slurm.conf")},
+        names,
     )
     with ExitStack() as stack:
+        if cgroups:
+            stack.callback(_remove_cgroups, names)
         # It refuses folders below one that all may write to, unless it is forced.
         _start(
             started, stack, "munged", "--foreground", "--force",
@@ -155,16 +197,26 @@ def slurm(folder: Path) -> Iterator[Slurm]:
         )  # fmt: skip
         until((folder / "munge.socket").exists, "munge", describe=started.logs)
         _start(started, stack, "slurmctld", "-D")
-        for name in NODES:
+        for name in names:
             _start(started, stack, "slurmd", "-D", "-N", name)
         until(
-            lambda: started.nodes() == ["idle"] * len(NODES),
+            lambda: started.nodes() == ["idle"] * len(names),
             "the nodes of Slurm",
             interval=0.2,
             describe=started.logs,
         )
         stack.callback(started.end_jobs)
         yield started
+
+
+def _remove_cgroups(names: Iterable[str]) -> None:
+    """Remove the cgroups that Slurm leaves behind, which are empty."""
+    for controller, name in product(_CONTROLLERS, names):
+        root = Path("/sys/fs/cgroup") / controller / f"slurm_{name}"
+        folders = [each for each in root.rglob("*") if each.is_dir()]
+        for each in [*sorted(folders, reverse=True), *([root] if folders else ())]:
+            with suppress(OSError):
+                each.rmdir()
 
 
 def _start(slurm: Slurm, stack: ExitStack, *command: str) -> None:

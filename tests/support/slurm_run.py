@@ -8,6 +8,8 @@ makes a `SLURMCluster`, and works until it ends as ENDING says; a task writes FO
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +23,10 @@ _MEBI = 2**20
 _ASKED: dict[str, dict[str, Any]] = {
     "time-limit": {"walltime": "00:01:00"},
     # Otherwise Dask's nanny may be faster than Slurm.
+    "memory-without-nanny": {
+        "job_mem": "300MB",
+        "nanny": False,
+    },
     "memory": {
         "job_mem": "300MB",
         "job_script_prologue": [
@@ -78,7 +84,7 @@ def job(cluster: Any, client: Any, ending: str, started: str) -> None:
     cluster.scale(jobs=2)
     never = ending in ("partition-down", "too-much", "interpreter", "module", "full")
     client.wait_for_workers(2, timeout=_TOO_FEW if never else _TIMEOUT)
-    if ending == "memory":
+    if ending in ("memory", "memory-without-nanny"):
         client.submit(hog, 500 * _MEBI).result()
     elif ending in ("close", "scale-down", "retire", "shutdown"):
         work(client)
@@ -92,7 +98,11 @@ def job(cluster: Any, client: Any, ending: str, started: str) -> None:
         elif ending == "shutdown":
             client.shutdown()
     else:
-        client.submit(nap, _LONG, started).result()
+        running = client.submit(nap, _LONG, started)
+        if ending == "killed":
+            until(Path(started).exists)
+            os.kill(os.getpid(), signal.SIGKILL)
+        running.result()
 
 
 def main(folder: Path, ending: str) -> None:

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from dask_blackbox.analyse.facts.managers import manager_of
-from dask_blackbox.analyse.facts.units import UnitEnding, unit_at_exit, units_of
+from dask_blackbox.analyse.facts.units import (
+    UnitEnding,
+    memory_limit_of,
+    unit_at_exit,
+    unit_that_was_full,
+    units_of,
+)
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import nanny_log_of
 from dask_blackbox.analyse.known_bugs import different_pythons
@@ -97,7 +103,7 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
         or _cause_from_host(death, run)
         or _cause_from_environment(death, run)
         or _cause_from_python_version(death, run)
-        or _cause_from_signal(death)
+        or _cause_from_signal(death, run)
         or _cause_from_failed_allocations(death)
         or _cause_from_exit_code(death)
         or _nanny_unavailable(death, run)
@@ -160,6 +166,8 @@ def _cause_from_manager(death: WorkerExit, run: RunTables) -> ExitCause | None:
     unit = None if death.ended_by in _OF_ITSELF else unit_at_exit(run, death)
     if unit is None or unit.ending is None:
         return None
+    if unit.ending == "memory" and death.ended_by == "kernel-oom":
+        return None  # its nanny has seen that the kernel killed the worker alone
     slug, did = _ENDED_BY_MANAGER[unit.ending]
     because = f"{unit.manager} {did.format(unit=f'{unit.word} {unit.id}')}"
     if unit.ending == "cancelled" and unit.state is not None and unit.state.by:
@@ -282,7 +290,7 @@ def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause |
     return ExitCause("environment-mismatch", "medium", because)
 
 
-def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
+def _cause_from_signal(death: WorkerExit, run: RunTables) -> ExitCause | None:
     name, share = death.signal, death.share_of_memory
     if name is None:
         return None
@@ -298,7 +306,7 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
     elif name == "SIGTERM" and share >= FULL:
         because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
         found = ExitCause("worker-memory-limit", "medium", because)
-    elif (killed := _cause_of_kill(death)) is not None:
+    elif (killed := _cause_of_kill(death, run)) is not None:
         found = killed
     else:
         sender = sender_of(name)
@@ -310,7 +318,7 @@ def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
     return replace(found, by_script=death.ended_by == "script")
 
 
-def _cause_of_kill(death: WorkerExit) -> ExitCause | None:
+def _cause_of_kill(death: WorkerExit, run: RunTables) -> ExitCause | None:
     """Return what SIGKILL was for, where the memory of the process tells."""
     if death.signal != "SIGKILL":
         return None
@@ -319,6 +327,9 @@ def _cause_of_kill(death: WorkerExit) -> ExitCause | None:
         because = (
             "the kernel's out-of-memory killer ended it (its kill counter increased)"
         )
+        if (unit := unit_that_was_full(run, death)) is not None:
+            limit = size(memory_limit_of(unit))
+            because += f" at the {limit} of {unit.manager} {unit.word} {unit.id}"
         return ExitCause("kernel-oom", "high", because)
     if share >= FULL:
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"

@@ -44,16 +44,24 @@ _STATES: tuple[tuple[UnitEnding, str], ...] = (
         "memory",
         (
             r"\b(?:OUT_OF_MEMORY|OutOfMemory|TERM_MEMLIMIT|OOMKilled|JOB_EXEC_KILL_V?MEM)\b|"
-            r"\bexceeded resource v?mem\b|gone over (?:cgroup )?memory limit|out-of-memory event"
+            r"\bexceeded resource v?mem\b|gone over (?:cgroup )?memory limit|out-of-memory event|"
+            # Of YARN, as skein passes it on.
+            r"B (?:physical|virtual) memory used|by YARN for exceeding memory limits"
         ),
     ),
     (
         "preempted",
-        r"\b(?:PREEMPTED|TERM_PREEMPT|Preempted|Preempting|PreemptionBy\w{1,20}|BESTEFFORT_KILL)\b",
+        (
+            r"\b(?:PREEMPTED|TERM_PREEMPT|Preempted|Preempting|PreemptionBy\w{1,20}|"
+            r"BESTEFFORT_KILL)\b|\bContainer preempted by scheduler\b"
+        ),
     ),
     (
         "node-failed",
-        r"\b(?:NODE_FAIL|BOOT_FAIL|NodeDown|NodeLost|NodeNotReady|NodeShutdown|Shutdown)\b",
+        (
+            r"\b(?:NODE_FAIL|BOOT_FAIL|NodeDown|NodeLost|NodeNotReady|NodeShutdown|Shutdown)\b|"
+            r"\breleased on a \*lost\* node"
+        ),
     ),
     (
         "node-failed",
@@ -82,6 +90,8 @@ _APART = 120.0
 """Seconds between the end of a worker and that of its unit, which may have to be killed."""
 _SILENT = 60.0
 """Seconds between the last sign of life of driver and recorder and their end, at most."""
+_ALIKE = 0.1
+"""Share by which the limit of a cgroup may differ from what its manager says."""
 _AT_ONCE = 15.0
 """Seconds between the deletion of a pod and the end of its worker: pods are deleted at the end."""
 
@@ -311,6 +321,26 @@ def unit_at_its_limit(run: RunTables, at: float) -> Unit | None:
         return None
     over = began + limit_of(unit)
     return unit if over - _SILENT <= at <= over + _APART else None
+
+
+def memory_limit_of(unit: Unit) -> int:
+    """Return the memory limit that a manager said last, in bytes; 0: it said none."""
+    return next((x.memory_limit for x in reversed(unit.states) if x.memory_limit), 0)
+
+
+def unit_that_was_full(run: RunTables, death: WorkerExit) -> Unit | None:
+    """Return the unit at whose memory limit the kernel killed a worker; None: not known.
+
+    Where a manager has the kernel limit its units (by cgroups), it kills a process of one, and
+    the unit continues.  The limit of the worker's cgroup is then that of the unit.
+    """
+    unit = units_of(run).of_worker(death.address, death.name)
+    if unit is None or not death.oom_kills:
+        return None
+    placed = [x for x in run.of(ProcessAncestors) if x.subject == death.address]
+    own = placed[-1].limits.get("cgroup", 0) if placed else 0
+    limit = memory_limit_of(unit)
+    return unit if abs(own - limit) < _ALIKE * limit else None
 
 
 def unit_at_exit(run: RunTables, death: WorkerExit) -> Unit | None:

@@ -8,10 +8,20 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
-from dask_blackbox.analyse.facts.units import Unit, unit_at_exit, units_of
+from dask_blackbox.analyse.facts.units import (
+    Unit,
+    memory_limit_of,
+    unit_at_exit,
+    unit_that_was_full,
+    units_of,
+)
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import Rule, documented
-from dask_blackbox.analyse.worker_memory import memory_need
+from dask_blackbox.analyse.worker_memory import (
+    MemoryNeed,
+    memory_need,
+    retained_memory_of,
+)
 from dask_blackbox.events import UnitState
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import duration, listed, need, short, size
@@ -175,19 +185,15 @@ def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
     own = memory.limit
     wanted = max(int(_AMPLE * max(used or 0, limit or 0)), memory.wanted)
     at = f", at {size(used)}" if used else ""
-    of = f" of its limit of {size(limit)}" if limit else ""
+    than = "of" if used else "for"
+    of = f" {than} its limit of {size(limit)}" if limit else ""
     pods = _are_pods(units)
-    word = "container" if pods else "job"
+    word = "container" if pods else next((each.word for each in units), "job")
     above = (
         f"Dask's own limit of {size(own)} was above that of the {word}, so Dask never "
         f"spilled or paused in time: set `memory_limit` below the {word}'s. "
         if own and limit and own > limit
         else ""
-    )
-    request = (
-        "Give each pod more memory (`resources={'limits': {'memory': …}, 'requests': …}`)"
-        if pods
-        else "Request more memory for each job (`memory=`, `job_mem=`)"
     )
     yield from verdict_on_units(
         case,
@@ -197,10 +203,66 @@ def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
         if pods
         else f"because {jobs(units)} used too much memory{at}{of}",
         more=_both_limits(own, limit) if pods else "",
-        remedy=f"{above}{request}: start "
+        remedy=f"{above}{_more_memory(units)}: start "
         f"with {need(wanted)}. Or {memory.less_at_once()}.",
         worker_memory=wanted,
     )
+
+
+def full_units_at(case: Case, deaths: Sequence[WorkerExit]) -> list[Unit]:
+    """Return the units at whose memory limit the kernel killed workers, each once."""
+    found = (unit_that_was_full(case.run, death) for death in deaths)
+    return list({unit.id: unit for unit in found if unit is not None}.values())
+
+
+def killed_in_full_units(
+    case: Case,
+    rule: Rule,
+    deaths: tuple[WorkerExit, ...],
+    units: Sequence[Unit],
+    memory: MemoryNeed,
+) -> Iterator[Finding]:
+    """Yield the verdict that the kernel killed workers at the limits of their units.
+
+    A manager that limits memory by cgroups leaves the killing to the kernel, and the unit
+    continues.
+    """
+    unit, own = units[-1], memory.limit or 0
+    limit, word = memory_limit_of(unit), unit.word
+    had = f"Dask's own limit of {size(own)}" if own else "Dask had no limit, which"
+    too_high = (
+        f"{had} was above that of the {word}, so Dask never spilled or paused in time"
+        if own > limit or not own
+        else f"{had} leaves too little of the {word}'s {size(limit)} for the nanny and for "
+        "what a task allocates at once"
+    )
+    wanted = max(int(_AMPLE * limit), memory.wanted)
+    retained = retained_memory_of(case, deaths[-1])
+    seen = f" (last sample: {size(memory.seen)})" if memory.seen else ""
+    for finding in verdict_on_deaths(
+        case,
+        rule,
+        did="was killed" if len(deaths) == 1 else "were killed",
+        how="by the kernel's out-of-memory killer, at the memory limit of "
+        f"{size(limit)} of {jobs(units)}{seen}",
+        more=retained.sentence() if retained else "",
+        remedy=f"{too_high}: set `memory_limit` below the {word}'s. "
+        f"{_more_memory(units)}: start with {need(wanted)}."
+        + (f" {retained.advice()}" if retained else ""),
+        retry_confidence="medium" if retained else None,
+        worker_memory=wanted,
+    ):
+        said = evidence_of_unit(unit)
+        yield msgspec.structs.replace(finding, evidence=(said, *finding.evidence))
+
+
+def _more_memory(units: Sequence[Unit]) -> str:
+    """Return how to give units more memory, without an end."""
+    if _are_pods(units):
+        return "Give each pod more memory (`resources={'limits': {'memory': …}, 'requests': …}`)"
+    if units and units[-1].word == "container":
+        return "Give each container more memory (`worker_memory=`)"
+    return "Request more memory for each job (`memory=`, `job_mem=`)"
 
 
 def _was_killed(units: Sequence[Unit], limit: int | None) -> str:

@@ -34,6 +34,7 @@ from dask_blackbox.analyse.frozen_workers import (
 from dask_blackbox.analyse.hang_texts import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.offers import several_threads
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.rules.job_ends import full_units_at, killed_in_full_units
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
@@ -216,6 +217,9 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
         return
     memory = memory_need(case, deaths, met_its_limit=False)
     seen = f" (last sample: {size(memory.seen)})" if memory.seen else ""
+    if units := full_units_at(case, deaths):
+        yield from killed_in_full_units(case, KERNEL_OOM, deaths, units, memory)
+        return
     limit = (
         f"Dask's own limit of {size(memory.limit)} was above what the container or host "
         "has, so Dask never spilled or paused in time. Set `memory_limit` below the "
