@@ -6,19 +6,29 @@ has a real one.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import json
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from dask_blackbox.analyse.facts.managers import manager_of
 from dask_blackbox.capture.driver.driver_environment import facts_of_cluster
 from dask_blackbox.capture.driver.ordered_ends import OrderedEnds, unit_of
+from dask_blackbox.capture.driver.patches import Patches
+from dask_blackbox.capture.driver.yarn_containers import YarnContainers
 from dask_blackbox.capture.process import named_units
+from dask_blackbox.events import DriverClosing, ManagerAsked, UnitState, decoded
 from dask_blackbox.managers import manager_of_cluster, unit_named_in
 from dask_blackbox.report.workers import worker_processes
 from runs_from_rows import (
+    START,
     a_departure,
     a_run,
+    a_worker,
     an_event,
     killed_worker,
     raised_in,
@@ -136,6 +146,138 @@ def test_a_container_of_yarn_is_named_by_its_environment() -> None:
 
     assert unit_named_in(named) == (yarn, "container_e17_1410_0001_01_000005")
     assert named_units({"CONTAINER_ID": "3f1d"}) == {}
+
+
+class _OfYarn:
+    """A `YarnCluster`, as dask-yarn 0.9 has it: how it ends, and whom it asks."""
+
+    __module__ = "dask_yarn.core"
+
+    def __init__(self, answer: Callable[[], object], *, owns: bool = True) -> None:
+        self.application_client = SimpleNamespace(
+            id="application_17_0001", get_containers=lambda **_: answer()
+        )
+        self.scheduler_address = "tcp://s"
+        self._finalizer = SimpleNamespace(peek=lambda: owns or None)
+        self.ended = 0
+
+    def _stop_sync(self, status: str = "SUCCEEDED", diagnostics: object = None) -> None:
+        self.ended += 1
+
+
+CONTAINER = "container_e17_1410_0001_01_000005"
+
+
+def a_container(state: str, reason: str) -> object:
+    """Return one as `skein.Container`."""
+    return SimpleNamespace(
+        yarn_container_id=CONTAINER, state=state, exit_message=reason,
+        yarn_node_http_address="node7:8042", id="dask.worker_0",
+        start_time=datetime(2026, 11, 30, tzinfo=UTC),
+        finish_time=datetime(2026, 11, 30, 0, 1, tzinfo=UTC),
+    )  # fmt: skip
+
+
+def noted_of(cluster: _OfYarn, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what is reported of a cluster object that a client is closed with, and closed."""
+    library = ModuleType("dask_yarn.core")
+    library.YarnCluster = _OfYarn  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dask_yarn.core", library)
+    noted: list[Any] = []
+    watched, patches = YarnContainers(lambda *event: noted.append(event)), Patches()
+    watched.watch(patches)
+    watched.ask(cluster)  # as the client closes
+    cluster._stop_sync()
+    patches.restore()
+    assert cluster.ended == 1
+    return [
+        decoded(1.0, kind, subject, json.dumps(facts)) for kind, subject, facts in noted
+    ]
+
+
+def test_what_yarn_says_of_containers_is_asked_once_before_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reason = "1.2 GB of 1 GB physical memory used"
+    cluster = _OfYarn(lambda: [a_container("FAILED", reason)])
+
+    asked, state, closing = noted_of(cluster, monkeypatch)
+
+    assert isinstance(asked, ManagerAsked)
+    assert (asked.manager, asked.units, asked.error) == ("YARN", 1, "")
+    assert isinstance(state, UnitState)
+    assert (state.subject, state.state, state.reason) == (CONTAINER, "FAILED", reason)
+    assert (state.node, state.worker) == ("node7", "dask.worker_0")
+    assert (state.memory_limit, state.memory) == (2**30, int(1.2 * 2**30))
+    assert state.ended - state.started == 60  # type: ignore[operator]
+    assert isinstance(closing, DriverClosing)
+    assert (closing.what, closing.ends_workers_of) == ("YarnCluster.close", "tcp://s")
+
+
+def test_a_master_that_fails_or_hangs_is_one_fact_and_keeps_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dask_blackbox.capture.driver.yarn_containers._LONGEST", 0.05)
+    never = threading.Event()
+
+    def fails() -> object:
+        raise ConnectionError("Unable to connect to application")
+
+    masters: tuple[tuple[Callable[[], object], str], ...] = (
+        (fails, "Unable to connect"),
+        (never.wait, "no answer within"),
+    )
+    for answer, says in masters:
+        asked, closing = noted_of(_OfYarn(answer, owns=False), monkeypatch)
+
+        assert isinstance(asked, ManagerAsked)
+        assert says in asked.error
+        assert isinstance(closing, DriverClosing)
+        assert closing.ends_workers_of is None  # of another client
+    never.set()
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "rule", "text"),
+    [
+        (
+            "FAILED", "1.2 GB of 1 GB physical memory used",
+            "worker-job-memory", "at 1.2 GiB of its limit of 1 GiB",
+        ),
+        ("FAILED", "Container preempted by scheduler", "worker-preempted", "by YARN"),
+        (
+            "FAILED", "Container released on a *lost* node",
+            "worker-node-failed", "because a node of YARN container",
+        ),
+        ("KILLED", "Killed by user request", "worker-preempted", "SIGTERM"),
+        ("RUNNING", "", "worker-preempted", "SIGTERM"),
+    ],
+)  # fmt: skip
+def test_what_yarn_says_of_a_container_is_why_its_worker_was_lost(
+    state: str, reason: str, rule: str, text: str
+) -> None:
+    address = "tcp://w1"
+    facts: dict[str, Any] = {"manager": "YARN", "state": state, "reason": reason}
+    if "memory" in reason:
+        facts |= {"memory": int(1.2 * 2**30), "memory_limit": 2**30}
+    ended = START + 10 if state != "RUNNING" else None
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.5, cluster={"kind": "YarnCluster"}),
+        a_worker(address, nanny="tcp://n1"),
+        an_event(
+            "process-ancestors", address, at=1.1, units={"CONTAINER_ID": CONTAINER}
+        ),
+        *a_departure(address, processing=["boom-1"], closing="signal-15"),
+        an_event("manager-asked", at=11.0, manager="YARN", command="get_containers"),
+        an_event("unit-state", CONTAINER, at=11.0, ended=ended, **facts),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    found = the_verdict(run)
+    assert (found.rule, text in found.title) == (rule, True), found
+    if text == "SIGTERM":
+        assert (found.confidence, found.retry_advice) == ("medium", "unknown")
+        assert f"YARN reports its container {CONTAINER} as {state}" in found.cause
 
 
 def test_a_lost_instance_is_named_with_what_says_why() -> None:

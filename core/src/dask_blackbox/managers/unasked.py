@@ -1,7 +1,8 @@
-"""Managers whose units are only named: clouds of dask-cloudprovider, and YARN.
+"""Managers that the recorder does not ask: clouds of dask-cloudprovider, and YARN.
 
 To ask them needs a library and credentials of each.  So the report names the unit of each worker,
-and where one was lost, the command that says why.
+and where one was lost, the command that says why.  What YARN's application master says of
+containers, the driver asks through its cluster object.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class UnaskedManager:
         variable: As in `Manager`; empty: only its cluster objects name its units.
         fact: Empty: `identity` names no unit of it in which a driver runs.
         questions: None: it is not asked.
-        pending: None, as for `questions`.
+        pending: As in `Manager`.
+        over: States of a unit that has ended.
         limit: Empty: its units have no time limit.
         asked: As in `Manager`.
     """
@@ -42,6 +44,7 @@ class UnaskedManager:
     fact: str = ""
     questions: tuple[Question, ...] = ()
     pending: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     limit: str = ""
     asked: bool = False
 
@@ -50,9 +53,8 @@ class UnaskedManager:
         return text
 
     def is_over(self, state: str) -> bool:
-        """Return that it is not known."""
-        del state
-        return False
+        """Return whether a unit in a state has ended for good."""
+        return state in self.over
 
     def is_ending(self, state: str) -> bool:
         """Return that it is not known."""
@@ -133,6 +135,8 @@ UNASKED = (
         clusters=("YarnCluster",),
         unit="container",
         variable="CONTAINER_ID",
+        pending=("WAITING", "REQUESTED"),
+        over=("SUCCEEDED", "FAILED", "KILLED"),
         cancel="yarn application -kill",
         tell="yarn container -status CONTAINER",
     ),

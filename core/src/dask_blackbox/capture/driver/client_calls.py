@@ -44,9 +44,14 @@ from .ordered_ends import OrderedEnds, scheduler_that_ends
 from .patches import Patches
 from .ray_tasks import RayTasks
 from .reused_keys import ReusedKeys
+from .yarn_containers import YarnContainers
 
 _MOST, _KEPT = 100, 20
-_MOST_OF = {"workers-ended-by-cluster": 5_000, "units-named": 5_000}
+_MOST_OF = {
+    "workers-ended-by-cluster": 5_000,
+    "units-named": 5_000,
+    "unit-state": 1_000,
+}
 """Each of these is a fact about other workers."""
 _LONGEST, _LONGEST_TRACE = 2_000, 10_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
@@ -82,6 +87,7 @@ _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _patches = Patches()
 _gateway_patches = Patches()  # its library may be imported later
+_yarn_patches = Patches()  # so may be dask-yarn
 _on_ray: list[RayTasks] = []  # so may be Ray's: one, or none
 _sees_forks = False
 # The newest by identity, whether reported or not: the last one decides.
@@ -137,6 +143,8 @@ class DriverCalls:
             if not _listeners:
                 _patches.restore()
                 _gateway_patches.restore()
+                _yarn_patches.restore()
+                _yarn.forget()
                 programs.report_to(None)
                 os_calls.listen(None)
         self.flush_held()
@@ -238,6 +246,15 @@ def _note(kind: str, detail: dict[str, object], at: float | None = None) -> None
     text = json.dumps({**detail, "pid": os.getpid()})
     for listener in tuple(_listeners):
         listener.take_row([time.time() if at is None else at, kind, "driver", text])
+
+
+def _note_of_yarn(kind: str, subject: str, detail: dict[str, object]) -> None:
+    text = json.dumps(detail)
+    for listener in tuple(_listeners):
+        listener.take_row([time.time(), kind, subject, text])
+
+
+_yarn = YarnContainers(_note_of_yarn)
 
 
 def _note_program(at: float, _: str, detail: dict[str, object]) -> None:
@@ -357,6 +374,7 @@ def _closes(
                 **place_of(frame),
             },
         )
+        _yarn.ask(getattr(closed, "cluster", None))
         in_main_thread = threading.current_thread() is threading.main_thread()
         if in_main_thread and _fails(handled):
             for listener in tuple(_listeners):
@@ -513,6 +531,8 @@ def _install() -> None:
         os.register_at_fork(after_in_parent=_forked)
     _install_in_gateway()
     _install_on_ray()
+    if not _yarn_patches:
+        _yarn.watch(_yarn_patches)
     if _patches:
         return
     if "distributed.client" not in sys.modules:
