@@ -157,6 +157,31 @@ def test_a_driver_that_was_stopped_in_its_wait_for_workers_knows_who_starts_them
     assert (found.retry_advice == "code") == (retry == "code")
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("client.wait_for_workers(1)", "driver-killed"),
+        ("client.wait_for_workers(n_workers=1, timeout=60)", "driver-killed"),
+        ("client.wait_for_workers(2)", "workers-never-arrived"),
+        ("client.wait_for_workers(number)", "workers-never-arrived"),
+    ],
+)
+def test_a_driver_whose_workers_had_all_come_no_longer_waited_for_them(
+    line: str, rule: str
+) -> None:
+    """It was killed before it was seen elsewhere."""
+    mine = f'  File "/jobs/nightly.py", line 12, in main\n\t{line}'
+    found = the_verdict_on(
+        ON_A_CLUSTER,
+        a_worker(),
+        blocked_at(mine, of_dask("client.py", "wait_for_workers")),
+        an_event("driver-ended", at=50, signal=9, state="aborted"),
+        aborted(at=50),
+    )
+
+    assert found.rule == rule
+
+
 def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]

@@ -1061,6 +1061,8 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     position = case.driver_position
     waits = position is not None and position.in_client("wait_for_workers")
     if position and waits and case.failed and case.blame.failure is None:
+        if _all_have_come(case, position):
+            return  # the driver had gone on, and was ended before it was seen elsewhere
         yield _waiting_driver_finding(case, position)
         return
     hang = case.hang
@@ -1083,6 +1085,17 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
         retry_confidence="medium" if local else None,
         evidence=evidence_of_hang(case, hang),
     )
+
+
+_WANTED = bounded(r"wait_for_workers\((?:n_workers ?= ?)?(\d{1,6})[,)]")
+
+
+def _all_have_come(case: Case, position: DriverPosition) -> bool:
+    """Return whether as many workers are there as the driver's line waits for, if it says that."""
+    frame = position.own_frame
+    found = _WANTED.search(frame.code) if frame and frame.code else None
+    there = case.run.workers["left"].null_count()
+    return found is not None and there >= int(found[1])
 
 
 def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
