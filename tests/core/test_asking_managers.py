@@ -515,6 +515,22 @@ def test_a_kill_by_the_kernel_names_the_limit_of_the_job_that_it_met(
     assert remedy in found.remedy
 
 
+def test_a_worker_that_dies_at_once_has_its_limit_from_its_nanny() -> None:
+    named = {"kind": "SLURMCluster", "units": {NAME: JOB}}
+    running = {"manager": "Slurm", "state": "RUNNING", "memory_limit": 2**28}
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.5, cluster=named),
+        a_worker(WORKER, name=NAME, memory_limit=2**29),
+        *a_death(
+            WORKER, exit_code=-9, executing=["boom-1"], oom_kills=1, cgroup_limit=2**28
+        ),
+        an_event("unit-state", JOB, at=11.0, **running),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    assert "memory limit of 256 MiB of Slurm job 12" in the_verdict(run).title
+
+
 _SCRIPT = "/spool/job00012/slurm_script: line 10: "
 
 

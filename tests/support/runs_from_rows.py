@@ -171,6 +171,7 @@ def a_death(
     lines: Sequence[str] = (),
     oom_kills: int = 0,
     host_oom_kills: int | None = None,
+    cgroup_limit: int | None = None,
     asked: str | None = None,
     closing: str | None = None,
     lost_scattered: Sequence[str] = (),
@@ -198,6 +199,7 @@ def a_death(
         stack=stack,
         oom_kills=oom_kills,
         host_oom_kills=host_oom_kills,
+        cgroup_limit=cgroup_limit,
     )
     said = [
         a_log_line(line, at=at - 0.02, source=address, pid=pid, level=20)

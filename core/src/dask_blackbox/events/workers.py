@@ -159,6 +159,7 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
         oom_kills: How often the kernel killed a process of its cgroup for memory meanwhile.
         host_oom_kills: How often it killed any process of its host for that; null: it does not
             count.
+        cgroup_limit: Bytes that its cgroup may use, if the kernel killed there.
         nanny: Address of its nanny.
         lines_overwritten: Log lines of its ring buffer that newer ones have replaced.
         observed_at: Epoch seconds at which its exit was observed (the event may be later).
@@ -180,6 +181,7 @@ class WorkerExitReport(Event, frozen=True, kw_only=True):
     memory: tuple[MemorySample, ...] = ()
     oom_kills: int | None = None
     host_oom_kills: int | None = None
+    cgroup_limit: int | None = None
     nanny: str | None = None
     lines_overwritten: int = 0
     observed_at: float | None = None

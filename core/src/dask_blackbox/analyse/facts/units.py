@@ -16,6 +16,7 @@ from dask_blackbox.events import (
     UnitLog,
     UnitsNamed,
     UnitState,
+    WorkerExitReport,
 )
 from dask_blackbox.managers import (
     manager_named,
@@ -337,8 +338,16 @@ def unit_that_was_full(run: RunTables, death: WorkerExit) -> Unit | None:
     unit = units_of(run).of_worker(death.address, death.name)
     if unit is None or not death.oom_kills:
         return None
-    placed = [x for x in run.of(ProcessAncestors) if x.subject == death.address]
-    own = placed[-1].limits.get("cgroup", 0) if placed else 0
+    # A worker that dies at once has not told its limits; its nanny is in the same cgroup.
+    told = [
+        x.limits.get("cgroup", 0)
+        for x in run.of(ProcessAncestors)
+        if x.subject == death.address
+    ]
+    seen = [
+        x.cgroup_limit for x in run.of(WorkerExitReport) if x.subject == death.address
+    ]
+    own = next((x for x in (*reversed(told), *seen) if x), 0)
     limit = memory_limit_of(unit)
     return unit if abs(own - limit) < _ALIKE * limit else None
 

@@ -12,7 +12,7 @@ import time
 from itertools import product
 from typing import Any
 
-from ..memory_limits import cgroups
+from ..memory_limits import cgroups, memory_limits
 from ..process import stat_fields
 from ..worker.ring import identity_in, read_ring
 
@@ -99,8 +99,10 @@ def oom_kills_since(before: tuple[int, int | None]) -> dict[str, int | None]:
     """Return how often the kernel has killed for memory since `oom_counts` was asked."""
     own, host = oom_counts()
     known = host is not None and before[1] is not None
+    killed = own > before[0]
     return {
         "oom_kills": own - before[0],
+        "cgroup_limit": memory_limits().get("cgroup") if killed else None,
         "host_oom_kills": host - before[1] if known else None,  # type: ignore[operator]
     }
 
