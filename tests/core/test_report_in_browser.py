@@ -132,6 +132,30 @@ def test_a_report_in_a_tab_of_a_host_leaves_out_what_the_page_around_it_says(
         page.close()
 
 
+@pytest.mark.parametrize(("width", "columns"), [(480, 1), (900, 1), (1200, 2)])
+def test_the_verdict_in_a_narrow_tab_of_a_host_has_one_column(
+    browser: Browser, tmp_path: Path, width: int, columns: int
+) -> None:
+    run = a_hostile_run()
+    page_of_run = html(run, card_of(run, findings_in(run)))
+    (tmp_path / "report.html").write_text(page_of_run, "utf-8")
+    around = tmp_path / "around.html"
+    around.write_text(
+        f"<iframe name='dask-blackbox-tab' width={width} height=800 "
+        "sandbox='allow-scripts' src='report.html'></iframe>"
+    )
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(around.as_uri())
+
+    report = page.frame_locator("iframe")
+    expect(report.locator("html")).to_have_class(re.compile("embedded"))
+    shown = report.locator(".verdict .columns").evaluate(
+        "(each) => getComputedStyle(each).gridTemplateColumns.split(' ').length"
+    )
+    assert shown == columns
+    page.close()
+
+
 @pytest.mark.nightly
 def test_a_report_whose_frame_may_open_nothing_asks_the_page_around_to(
     browser: Browser, tmp_path: Path
