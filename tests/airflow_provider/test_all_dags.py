@@ -270,7 +270,10 @@ def test_somebody_sees_the_dags_only_whose_logs_they_may_read(
         assert "private" not in get(path).text
         assert "private_dag" in get(path, "admin").text
         assert get(path, None).status_code == 401
-    assert get("runs.json").json()["causes"][0]["dags"] == 1
+    causes = get("runs.json").json()["causes"]
+    # Other files of tests may have left failures of their own.
+    (own,) = (each for each in causes if each["title"] == _CAUSES[0].title)
+    assert own["dags"] == 1
 
 
 def test_dask_tasks_that_are_not_recorded_are_listed_with_the_reason(

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox import cluster_process
 from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.clusters import connected_client
 from airflow_dask_blackbox.kept_clusters import KeptCluster, close_at
 from airflow_dask_blackbox.named_clusters import NamedCluster, close_named
-from conditions import until
+from conditions import scaled, until
 from dask_blackbox.layout import RunAddress
 
 from tests.support.airflow_versions import needs_exception_in_callbacks
@@ -227,6 +228,30 @@ def test_a_setup_that_fails_or_is_killed_leaves_no_cluster_at_the_gateway(
         )
 
     until(lambda: not gateway.clusters(), "the end of the cluster")
+
+
+def test_a_cluster_whose_teardown_never_runs_ends_after_the_idle_timeout(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    setup = NamedCluster(logging.getLogger("setup"))
+    with caplog.at_level(logging.WARNING):
+        reference, _ = setup.start(
+            {"class": "dask_gateway.GatewayCluster"},
+            cluster_kwargs=gateway.arguments,
+            adapt=None,
+            idle_timeout="5 s",
+        )
+    name = reference["kwargs"]["cluster_name"]
+    with connected_client(
+        reference, cluster_kwargs={}, client_kwargs={}, adapt=None
+    ) as client:
+        client.cluster.scale(1)
+        assert client.submit(sum, [1, 2]).result(timeout=scaled(60)) == 3
+        assert name in gateway.clusters()
+
+    until(lambda: name not in gateway.clusters(), "the end of the cluster")
+    assert caplog.messages == []
+    close_named(reference, logging.getLogger("teardown"))
 
 
 def test_a_cluster_that_is_gone_from_the_gateway_is_closed_already(

@@ -136,6 +136,42 @@ def test_an_argument_that_is_missing_is_named_while_the_dag_is_parsed() -> None:
         work()
 
 
+def test_the_decorator_names_the_arguments_of_the_operator_for_editors() -> None:
+    import inspect
+
+    from airflow_dask_blackbox.decorators import dask_observed
+    from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+
+    def own(function: Any) -> dict[str, object]:
+        parameters = inspect.signature(function).parameters.values()
+        return {
+            each.name: each.annotation
+            for each in parameters
+            if each.kind is each.KEYWORD_ONLY
+        }
+
+    assert own(dask_observed) == own(DaskObservedOperator.__init__)
+
+
+def test_an_argument_that_is_not_given_is_that_of_the_dag(airflow: Any) -> None:
+    dag = airflow.load(
+        """
+        from airflow.sdk import task
+
+        with DAG("by_default", default_args={"store": "/of/the/dag", "required": True}):
+            @task.dask_observed(required=False)
+            def work():
+                pass
+
+            work()
+        """,
+        "by_default",
+    )
+
+    found = dag.get_task("work")
+    assert (found.store, found.required) == ("/of/the/dag", False)
+
+
 @pytest.mark.nightly
 def test_the_outputs_of_a_mapped_task_are_a_list_that_workers_can_use(
     airflow: Any,

@@ -76,6 +76,25 @@ def test_the_hook_starts_a_cluster_of_the_connections_class(connect: Connect) ->
         assert len(cluster.workers) == 2
 
 
+def test_a_cluster_that_the_hook_starts_is_closed_with_its_client(
+    connect: Connect,
+) -> None:
+    hook = connect(
+        extra={
+            "cluster_class": "distributed.LocalCluster",
+            "cluster_kwargs": '{"n_workers": 1, "processes": false}',
+        }
+    )
+
+    with hook.get_client() as client:
+        cluster = client.cluster
+        assert client.submit(sum, [1, 2]).result() == 3
+        assert str(cluster.status) == "Status.running"
+
+    assert str(cluster.status) == "Status.closed"
+    client.close()
+
+
 @pytest.mark.parametrize(
     "started",
     [

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import why_not_at_all
 from airflow_dask_blackbox.stores import TaskStore
@@ -57,7 +58,7 @@ with DAG("named_advice"):
 
 
 def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
-    with pytest.raises(ValueError, match="'coed' is not a supported retry advice"):
+    with pytest.raises(OperatorConfigurationError, match="'coed' is not a supported"):
         DaskObservedOperator(
             task_id="x", python_callable=print, fail_without_retry=("coed",)
         )

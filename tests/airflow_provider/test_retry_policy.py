@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from dask_blackbox.card import RunCard
 from retry_cards import a_card
@@ -126,7 +127,9 @@ def _cards(store: Path, task: str) -> list[Any]:
 
 
 def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
-    with pytest.raises(ValueError, match="'unknown' is not a supported retry advice"):
+    with pytest.raises(
+        OperatorConfigurationError, match="'unknown' is not a supported"
+    ):
         DaskRetryPolicy(fail=["unknown"])
 
 

@@ -10,6 +10,7 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import psutil
 import pytest
@@ -49,7 +50,10 @@ def _card(s3: EmbeddedS3, job: str, run_id: str, attempt: int = 1) -> Any:
 def _fetched(host: Any, url: str | None) -> str:
     """Return what somebody who is logged in gets at a button's address."""
     assert url is not None
-    request = urllib.request.Request(url, headers={"Cookie": f"_token={host.token}"})
+    address = urljoin(f"{host.url}/", url)  # as a browser does on Airflow's page
+    request = urllib.request.Request(
+        address, headers={"Cookie": f"_token={host.token}"}
+    )
     try:
         with urllib.request.urlopen(request) as answer:
             assert "text/html" in answer.headers["Content-Type"]
@@ -107,10 +111,10 @@ def test_a_task_that_is_killed_is_recorded_as_aborted_and_tried_again(
     )
     assert card["state"] == "aborted"
     assert (
-        while_it_ran["Dask run"]
+        f"{host.url}/{while_it_ran['Dask run']}"
         == f"{host.page(run, 'wait')}/plugin/dask-run?try_number=1"
     )
-    assert while_it_ran["Dask dashboard"].startswith(f"{host.url}/dask-blackbox/dags/")
+    assert while_it_ran["Dask dashboard"].startswith("dask-blackbox/dags/")
 
     version = host.ask("version")["version"]
     if _numbers(version) < _RETRIES_WHAT_WAS_KILLED:

@@ -370,6 +370,41 @@ def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
     page.close()
 
 
+def test_the_runs_of_all_dags_are_a_page_below_browse(
+    host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
+) -> None:
+    run = reported["out_of_memory"]
+    page = ada.new_page()
+    page.goto(f"{host.url}/")
+    page.get_by_role("button", name="Browse").first.click()
+    page.get_by_role("menuitem", name="Dask runs").click()
+    inside = _inside(page, "Dask runs")
+
+    failed = inside.get_by_role("list", name="Failures by cause").get_by_role(
+        "listitem"
+    )
+    own = failed.filter(has_text="out_of_memory.bought_together").first
+    expect(own.get_by_role("heading")).to_contain_text("memory limit")
+    _pictures(page, screenshots, "all-dags")
+    inside.get_by_role("link", name="24 hours").focus()
+    page.keyboard.press("Tab")
+    expect(inside.get_by_role("link", name="3 days")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(inside.get_by_role("link", name="3 days")).to_have_attribute(
+        "aria-current", "true"
+    )
+    for width in (1400, 900, 480):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{host.url}/dask-blackbox/runs")
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        )
+    page.get_by_role("link", name="out_of_memory.bought_together").first.click()
+    page.wait_for_url(re.compile(r"/dags/out_of_memory/task\?"), wait_until="commit")
+    page.close()
+    assert host.state(run) == "failed"
+
+
 def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     host: Any,
     reported: dict[str, Any],
@@ -388,7 +423,7 @@ def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     public = host.links(reported["out_of_memory"], "bought_together")
-    page.goto(public["Dask performance report"] or "")
+    page.goto(f"{host.url}/{public['Dask performance report']}")
     page.get_by_label("Username").fill("vera")
     page.get_by_label("Password").fill("vera")
     page.get_by_role("button", name="Sign in").click()
@@ -411,4 +446,4 @@ def test_the_log_points_to_the_tab(host: Any, reported: dict[str, Any]) -> None:
     tab = f"{_tab(host, run, task)}?try_number=1"
 
     assert any(tab in line for line in host.log(run, task))
-    assert host.links(run, task)["Dask run"] == tab
+    assert f"{host.url}/{host.links(run, task)['Dask run']}" == tab

@@ -21,6 +21,7 @@ __all__ = [
     "base_path",
     "links_lead_to_store",
     "log_of",
+    "on_this_server",
     "page_of",
     "runs_of",
     "runs_page",
@@ -64,6 +65,14 @@ def base_url() -> str:
 def base_path() -> str:
     """Return the path before every address on the API server, without a trailing slash."""
     return urlsplit(base_url()).path.rstrip("/")
+
+
+def on_this_server(address: str) -> str:
+    """Return an address for a button, which Airflow stores and shows on its own pages.
+
+    One of the API server is relative to its base URL: it stays right when that changes.
+    """
+    return address.removeprefix(f"{base_url()}/")
 
 
 def links_lead_to_store() -> bool:

@@ -17,7 +17,8 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import OperatorConfigurationError, check_mapping
 from airflow_dask_blackbox.clusters import (
-    ClusterSpec,
+    GivenArguments,
+    GivenCluster,
     check_cluster,
     rendered_cluster,
     takes_text,
@@ -61,9 +62,9 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         self,
         group_id: str = "dask_cluster",
         *,
-        cluster: ClusterSpec = None,
-        cluster_kwargs: Mapping[str, object] | None = None,
-        adapt: Mapping[str, Any] | None = None,
+        cluster: GivenCluster = None,
+        cluster_kwargs: GivenArguments = None,
+        adapt: GivenArguments = None,
         idle_timeout: str = "1 hour",
         **kwargs: Any,
     ) -> None:
@@ -134,9 +135,9 @@ class DaskClusterSetup(BaseOperator):
     def __init__(
         self,
         *,
-        cluster: ClusterSpec = None,
-        cluster_kwargs: Mapping[str, Any] | None = None,
-        adapt: Mapping[str, Any] | None = None,
+        cluster: GivenCluster = None,
+        cluster_kwargs: GivenArguments = None,
+        adapt: GivenArguments = None,
         idle_timeout: str = "1 hour",
         **kwargs: Any,
     ) -> None:

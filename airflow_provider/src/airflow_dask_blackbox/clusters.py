@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from airflow.sdk import XComArg
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClusterSpec",
+    "GivenArguments",
+    "GivenCluster",
     "adapt_cluster",
     "check_cluster",
     "check_use",
@@ -46,6 +49,12 @@ ClusterSpec: TypeAlias = str | Mapping[str, Any] | Callable[..., Any] | None
 """Nothing for a `LocalCluster`, the address of a running scheduler,
 `{"class": "package.Class", "kwargs": {…}}`, or a callable that takes `cluster_kwargs`
 and returns a cluster."""
+
+GivenCluster: TypeAlias = ClusterSpec | XComArg
+"""`cluster=` in a DAG file: as above, or another task's result that is such a value."""
+
+GivenArguments: TypeAlias = Mapping[str, Any] | XComArg | None
+"""Arguments for a cluster or a client in a DAG file, or another task's result that has them."""
 
 _DATABASE: Final = (
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 from airflow.sdk.bases.decorator import (
@@ -13,6 +14,7 @@ from airflow.sdk.bases.decorator import (
     task_decorator_factory,
 )
 
+from airflow_dask_blackbox.clusters import GivenArguments, GivenCluster
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
 __all__ = ["dask_observed"]
@@ -86,21 +88,66 @@ def _with_client(
     return dict(kwargs)
 
 
+class _AsOperator:
+    """Stands for an argument that is not given: its default is the operator's, or `default_args`."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_OMITTED: Any = _AsOperator()
+
+
 def dask_observed(
     python_callable: Callable[..., Any] | None = None,
     multiple_outputs: bool | None = None,  # noqa: FBT001 - as Airflow's own decorators
+    *,
+    cluster: GivenCluster = _OMITTED,
+    cluster_kwargs: GivenArguments = _OMITTED,
+    client_kwargs: GivenArguments = _OMITTED,
+    adapt: GivenArguments = _OMITTED,
+    keep_cluster: bool = _OMITTED,
+    dask_conn_id: str | None = _OMITTED,
+    store: str | PathLike[str] | None = _OMITTED,
+    store_conn_id: str | None = _OMITTED,
+    store_settings: Mapping[str, Any] | None = _OMITTED,
+    job: str | None = _OMITTED,
+    parameters: Mapping[str, Any] | None = _OMITTED,
+    required: bool = _OMITTED,
+    fail_without_retry: Collection[str] = _OMITTED,
+    on_memory: Mapping[str, str] | None = _OMITTED,
     **kwargs: Any,
 ) -> TaskDecorator:
     """Make a task of a function, as `@task`, whose Dask work goes to a cluster.
 
+    The other arguments are those of `DaskObservedOperator`, which describes them.
+
     Args:
         python_callable: The function.
         multiple_outputs: Store each value of a returned dict as an XCom of its own.
-        kwargs: Arguments of `DaskObservedOperator`.
+        kwargs: Arguments of every operator: `retries`, `outlets`, …
     """
+    arguments = {
+        "cluster": cluster,
+        "cluster_kwargs": cluster_kwargs,
+        "client_kwargs": client_kwargs,
+        "adapt": adapt,
+        "keep_cluster": keep_cluster,
+        "dask_conn_id": dask_conn_id,
+        "store": store,
+        "store_conn_id": store_conn_id,
+        "store_settings": store_settings,
+        "job": job,
+        "parameters": parameters,
+        "required": required,
+        "fail_without_retry": fail_without_retry,
+        "on_memory": on_memory,
+    }
+    given = {name: each for name, each in arguments.items() if each is not _OMITTED}
     return task_decorator_factory(
         python_callable=python_callable,
         multiple_outputs=multiple_outputs,
         decorated_operator_class=_DaskObservedDecoratedOperator,
+        **given,
         **kwargs,
     )

@@ -9,6 +9,7 @@ and stores the answer over what was pushed; it must repeat it.
 from __future__ import annotations
 
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from airflow.sdk import BaseOperatorLink
 from dask_blackbox.guard import guard
@@ -110,7 +111,7 @@ def push_links(
         if address is None or address == known.get(link.xcom_key, ""):
             continue
         # Airflow shows nothing for s3://… and file://…
-        if address and not address.startswith(("http://", "https://", "/")):
+        if urlsplit(address).scheme not in {"", "http", "https"}:
             continue
         with guard(f"the button {link.name!r}"):
             if address:

@@ -33,6 +33,8 @@ _WHERE: Final = (
     *("account", "workspace"),  # Coiled
 )
 """Arguments that say where a cluster is, and not what it is: whoever finds it needs them."""
+_ANSWER: Final = 30.0
+"""Seconds for a scheduler that has just started to answer."""
 _GONE: Final = ("ValueError", "GatewayClusterError", "NotFoundError", "DoesNotExist")
 """What the classes raise where no cluster has the name any more; the message has the name.
 
@@ -88,9 +90,12 @@ class NamedCluster:
         start = prepared(cluster, cluster_kwargs, adapt)
         assert isinstance(start, partial)  # noqa: S101 - `can_start` has looked
         kind, given = start.func, start.keywords
-        given = {**_limit(kind, cluster, idle_timeout), **given}
+        limit = _limit(kind, cluster, idle_timeout)
+        given = {**limit, **given}
         made = self._cluster = started(partial(kind, **given))
         try:
+            if not limit:
+                self._limit_scheduler(made, idle_timeout)
             if adapt:
                 adapt_cluster(made, adapt)
             reference = _reference(kind, str(made.name), given)
@@ -105,6 +110,31 @@ class NamedCluster:
         self._cluster = None
         self._log.info("The cluster is %s", made.name)
         return reference, dashboard
+
+    def _limit_scheduler(self, made: Any, idle_timeout: str) -> None:
+        """Have the scheduler end the cluster when nobody uses it: the class cannot be asked to.
+
+        No other process can be relied on: the teardown may never run, and pods end.
+        """
+        from dask.utils import parse_timedelta
+        from distributed import Client
+
+        seconds = parse_timedelta(idle_timeout)
+        try:
+            with Client(made, set_as_default=False) as client:
+                client.sync(
+                    client._run_on_scheduler,  # noqa: SLF001 - the other has no limit
+                    _closing_when_idle(seconds),
+                    callback_timeout=_ANSWER,
+                )
+        except Exception as error:  # noqa: BLE001 - the cluster works without it
+            self._log.warning(
+                "The cluster %s will not close itself after %s without work, if no task is "
+                "left to close it: %s",
+                made.name,
+                idle_timeout,
+                " ".join(f"{type(error).__name__}: {error}".split()),
+            )
 
     def abandon(self) -> None:
         """Delete a cluster that nobody has been told of yet."""
@@ -170,6 +200,20 @@ def _limit(
     as_text = takes_text(cluster)("idle_timeout")
     seconds = parse_timedelta(idle_timeout)
     return {"idle_timeout": idle_timeout if as_text else int(seconds)}
+
+
+def _closing_when_idle(seconds: float) -> Callable[[Any], None]:
+    """Return what gives a scheduler an idle timeout, unless it has one.
+
+    It refers to nothing of this module, which schedulers need not have.
+    """
+
+    def limit(dask_scheduler: Any) -> None:
+        gateway = dask_scheduler.services.get("gateway")
+        if not (dask_scheduler.idle_timeout or getattr(gateway, "idle_timeout", 0)):
+            dask_scheduler.idle_timeout = seconds
+
+    return limit
 
 
 def _reference(

@@ -23,6 +23,7 @@ from dask_blackbox.guard import guard
 from dask_blackbox.patterns import bounded
 
 from airflow_dask_blackbox.compat import conf
+from airflow_dask_blackbox.containers import pass_on, starts_container
 from airflow_dask_blackbox.dask_log import DaskLines, folded_dask_log
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.import_hooks import after_import
@@ -68,6 +69,8 @@ def watch(ti: object) -> None:
         return
     if _is_command(task):
         recorded = _recorded_command
+    elif starts_container(task):
+        recorded = _passed_on
     elif _is_of_another_python(task):
         recorded = _recorded_elsewhere
     else:
@@ -351,6 +354,18 @@ def _recorded_elsewhere(task: Any, execute: Callable[..., Any]) -> Callable[...,
                 ours = _recorder_variables(recorded.recording, given)
                 task.env_vars = {**given, **ours}
             return execute(context)
+
+    return observed
+
+
+def _passed_on(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a pod or a container know of which task its recordings are."""
+
+    @functools.wraps(execute)
+    def observed(context: Mapping[str, Any]) -> Any:
+        with guard("passing this task on to its pod or container"):
+            pass_on(task, context["ti"])
+        return execute(context)
 
     return observed
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.stores import TaskStore
 from airflow_dask_blackbox.task_log import Log
@@ -32,13 +33,13 @@ def check_advice(advice: Collection[str]) -> tuple[str, ...]:
     """Return advice that a DAG file gives, checked while it is parsed.
 
     Raises:
-        ValueError: if a word is none.
+        OperatorConfigurationError: if a word is none.
     """
     known = ("transient", "memory", "code", "data", "environment")
     words = (advice,) if isinstance(advice, str) else tuple(sorted(advice))
     wrong = [word for word in words if word not in known]
     if wrong:
-        raise ValueError(
+        raise OperatorConfigurationError(
             f"{wrong[0]!r} is not a supported retry advice; choose from "
             f"{', '.join(known)}"
         )

@@ -15,6 +15,7 @@ from dask_blackbox.layout import STOPPED_BY_HOST
 from airflow_dask_blackbox.addresses import (
     TaskKey,
     links_lead_to_store,
+    on_this_server,
     page_of,
     tab_of,
 )
@@ -147,7 +148,8 @@ class LinkPublisher:
 
     def _push(self, addresses: dict[str, str]) -> None:
         if self._buttons is not None:
-            push_links(self._ti, addresses, self._buttons)
+            on_page = {name: on_this_server(each) for name, each in addresses.items()}
+            push_links(self._ti, on_page, self._buttons)
 
     def addressed(self, card: RunCard) -> RunCard:
         """Return the card with links that never expire and that ask for permission."""

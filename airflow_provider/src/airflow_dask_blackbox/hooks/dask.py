@@ -50,6 +50,8 @@ class DaskHook(BaseHook):
     def get_client(self, **client_kwargs: object) -> Client:
         """Return a connected client of the named cluster, or of a cluster that this starts.
 
+        A cluster that this starts is closed with the client.
+
         Args:
             client_kwargs: Arguments for `distributed.Client`, which take precedence over those of
                 the connection.
@@ -60,10 +62,18 @@ class DaskHook(BaseHook):
         from airflow_dask_blackbox.clusters import is_owned, refuse_secrets_on_workers
 
         _prepare_task()
-        where = self.address or self.get_cluster()
-        # For as long as the process runs: a link is made whenever somebody asks for it.
-        dask.config.set(self.dask_config)
-        client = Client(where, **{**self.client_kwargs, **client_kwargs})
+        address = self.address
+        where = address or self.get_cluster()
+        try:
+            # For as long as the process runs: a link is made whenever somebody asks for it.
+            dask.config.set(self.dask_config)
+            client = Client(where, **{**self.client_kwargs, **client_kwargs})
+        except BaseException:
+            if address is None:
+                where.close()
+            raise
+        if address is None and not client.asynchronous:
+            _close_with(client, where)
         if is_owned(client) and not client.asynchronous:
             with guard("refusing Airflow's variables on workers"):
                 refuse_secrets_on_workers(client)
@@ -234,6 +244,19 @@ class DaskHook(BaseHook):
             name: StringField(field["label"], description=field["description"])
             for name, field in CONNECTION_TYPE["conn-fields"].items()
         }
+
+
+def _close_with(client: Client, cluster: Any) -> None:
+    """Have a cluster closed with its client: Dask closes only a cluster that the client made."""
+    inner = client.close
+
+    def close(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return inner(*args, **kwargs)
+        finally:
+            cluster.close()
+
+    client.close = close  # type: ignore[method-assign]
 
 
 def _prepare_task() -> None:

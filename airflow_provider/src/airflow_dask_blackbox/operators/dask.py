@@ -25,6 +25,8 @@ from airflow_dask_blackbox.arguments import (
 from airflow_dask_blackbox.assets import measure_assets
 from airflow_dask_blackbox.clusters import (
     ClusterSpec,
+    GivenArguments,
+    GivenCluster,
     check_cluster,
     check_use,
     connected_client,
@@ -144,10 +146,10 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
     def __init__(
         self,
         *,
-        cluster: ClusterSpec = None,
-        cluster_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
-        adapt: Mapping[str, Any] | None = None,
+        cluster: GivenCluster = None,
+        cluster_kwargs: GivenArguments = None,
+        client_kwargs: GivenArguments = None,
+        adapt: GivenArguments = None,
         keep_cluster: bool = False,
         dask_conn_id: str | None = None,
         store: str | PathLike[str] | None = None,
