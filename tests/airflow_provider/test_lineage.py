@@ -13,8 +13,6 @@ import pytest
 
 from tests.support.airflow_versions import needs_openlineage
 
-pytestmark = pytest.mark.nightly
-
 ROOT = Path(__file__).parents[2]
 # Beside the environment and not in it: its plugin would be loaded by every other test.
 REQUIREMENTS = (
@@ -30,13 +28,20 @@ DAG_FILE = """
 from airflow.sdk import DAG
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
-def work():
+from airflow.sdk import Asset
+
+def work(folder):
     import dask
+    import dask.dataframe as dd
+
+    orders = dd.read_csv(f"{folder}/orders/*.csv")
+    orders.to_parquet(f"{folder}/parquet")
     dask.delayed(int)("no number").compute()
 
 with DAG("lineage"):
     DaskObservedOperator(
-        task_id="work", python_callable=work,
+        task_id="work", python_callable=work, op_args=[FOLDER],
+        outlets=[Asset(f"file://{FOLDER}/declared")],
         cluster_kwargs={"n_workers": 1, "processes": False},
     )
 """
@@ -52,6 +57,7 @@ bag.dags["lineage"].test()
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_database")
 @needs_openlineage
 def test_the_events_of_a_task_have_the_verdict_as_a_facet(tmp_path: Path) -> None:
@@ -61,7 +67,10 @@ def test_the_events_of_a_task_have_the_verdict_as_a_facet(tmp_path: Path) -> Non
     subprocess.run([*install, "--python", sys.executable, *REQUIREMENTS], check=True)
     file = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]) / "lineage.py"
     events = tmp_path / "events.json"
-    file.write_text(DAG_FILE)
+    (tmp_path / "orders").mkdir()
+    for number in range(12):
+        (tmp_path / "orders" / f"{number}.csv").write_text("a,b\n1,2\n")
+    file.write_text(f"FOLDER = {str(tmp_path)!r}\n{DAG_FILE}")
     transport = {"type": "file", "log_file_path": str(events), "append": True}
 
     subprocess.run(
@@ -76,12 +85,20 @@ def test_the_events_of_a_task_have_the_verdict_as_a_facet(tmp_path: Path) -> Non
     )
 
     sent = [json.loads(line) for line in events.read_text().splitlines()]
-    (facet,) = (
-        found
-        for event in sent
-        if event["job"]["name"] == "lineage.work"
-        and (found := event["run"]["facets"].get("daskRun"))
+    (event,) = (
+        each
+        for each in sent
+        if each["job"]["name"] == "lineage.work" and "daskRun" in each["run"]["facets"]
     )
+    facet = event["run"]["facets"]["daskRun"]
+    named = {
+        way: [(each["namespace"], each["name"]) for each in event[way]]
+        for way in ("inputs", "outputs")
+    }
+    assert named == {
+        "inputs": [("file", f"{tmp_path}/orders")],
+        "outputs": [("file", f"{tmp_path}/parquet"), ("file", f"{tmp_path}/declared")],
+    }
     assert facet["state"] == "failed"
     assert facet["rule"] == "task-exception"
     assert "no number" in facet["cause"]

@@ -18,11 +18,14 @@ import dask.config
 import pytest
 from conditions import until
 from dask_blackbox.card import RunCard
+from dask_blackbox.events import DataNamed
 from dask_blackbox.finding import Finding, Subject
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.destinations import openlineage_set
 from dask_blackbox.protocol.messages import OpenLineage
+from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.openlineage import send_lineage
+from dask_blackbox.report.openlineage import dataset_names
 
 pytestmark = pytest.mark.processes
 
@@ -233,3 +236,39 @@ def test_a_recorded_run_arrives_whatever_happens_to_its_driver(
     rule = "task-exception" if ending == "failed" else "driver-killed"
     assert end["run"]["facets"]["daskRun"]["rule"] == rule
     assert found.keys == ["Bearer the-key-of-lineage"] * 2
+
+
+def test_the_events_have_what_the_graphs_read_and_write() -> None:
+    data = DataOfRun()
+    row = {"reads": ["s3://lake/orders"], "writes": ["/data/out"]}
+    data.add_rows({"event": [[1.0, DataNamed.kind, "driver", json.dumps(row)]]})
+    with service() as found:
+        send_lineage(OpenLineage(url=found.url), MANIFEST, a_card(), data)
+
+    for event in found.events:
+        (read,), (written,) = event["inputs"], event["outputs"]
+        assert (read["namespace"], read["name"]) == ("s3://lake", "orders")
+        assert (written["namespace"], written["name"]) == ("file", "/data/out")
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/data/orders"], [("file", "/data/orders")]),
+        (["/data/2026/*/part-?.csv"], [("file", "/data/2026")]),
+        (["s3://lake/orders/"], [("s3://lake", "orders")]),
+        (["s3a://lake"], [("s3://lake", "/")]),
+        (["gcs://lake/a/b.csv"], [("gs://lake", "a/b.csv")]),
+        (
+            ["abfss://box@shop.dfs.core.windows.net/a"],
+            [("abfss://box@shop.dfs.core.windows.net", "a")],
+        ),
+        (["hdfs://namenode:8020/a"], [("hdfs://namenode:8020", "/a")]),
+        (["/x/1.csv", "/x/2.csv"], [("file", "/x/1.csv"), ("file", "/x/2.csv")]),
+        ([f"/x/{n}.csv" for n in range(11)], [("file", "/x")]),
+    ],
+)
+def test_paths_are_named_as_openlineage_asks(
+    paths: list[str], names: list[tuple[str, str]]
+) -> None:
+    assert dataset_names(paths) == names

@@ -1,4 +1,4 @@
-"""What OpenLineage receives for a task: a run facet with the verdict and the measures.
+"""What OpenLineage receives for a task: what it read and wrote, and a facet with the verdict.
 
 Airflow's OpenLineage provider calls an operator's `get_openlineage_facets_on_…`; without it,
 nobody calls these, and nothing of it is imported.
@@ -6,6 +6,7 @@ nobody calls these, and nothing of it is imported.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
@@ -27,6 +28,11 @@ class OpenLineageFacets:
         """The card of the run, if this object has run and recorded a task."""
         raise NotImplementedError
 
+    @property
+    def dask_data(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The paths that its graphs have read, and those that they have written."""
+        raise NotImplementedError
+
     def get_openlineage_facets_on_complete(self, task_instance: object) -> object:
         """Return the facets of a task that succeeded."""
         return self._lineage(task_instance)
@@ -40,11 +46,35 @@ class OpenLineageFacets:
             from airflow.providers.openlineage.extractors import OperatorLineage
         except ImportError:
             return None  # then nobody asks, either
-        facets: dict[str, Any] = {}
+        lineage = OperatorLineage()
         with guard("the OpenLineage facet of the Dask run"):
             from dask_blackbox.report.openlineage import FACET, run_facet
 
             if self.dask_card is not None:
                 url = tab_of(TaskKey.of(task_instance), task_instance.try_number)
-                facets[FACET] = run_facet(self.dask_card, url)
-        return OperatorLineage(run_facets=facets)
+                lineage.run_facets[FACET] = run_facet(self.dask_card, url)
+        with guard("the OpenLineage datasets of the Dask run"):
+            from dask_blackbox.report.openlineage import datasets_at
+
+            read, written = (datasets_at(each) for each in self.dask_data)
+            if read or written:
+                # Airflow adds what the DAG declares only where there is nothing else.
+                known = [_declared(getattr(self, n, ())) for n in ("inlets", "outlets")]
+                lineage.inputs.extend(_each_once(read, known[0]))
+                lineage.outputs.extend(_each_once(written, known[1]))
+        return lineage
+
+
+def _declared(assets: Iterable[object]) -> list[Any]:
+    """Return the datasets that assets of the DAG are, as Airflow's provider translates them."""
+    try:
+        from airflow.providers.openlineage.extractors.manager import ExtractorManager
+    except ImportError:
+        return []
+    found = map(ExtractorManager.convert_to_ol_dataset, assets or ())
+    return [each for each in found if each is not None]
+
+
+def _each_once(*datasets: Iterable[Any]) -> list[Any]:
+    found = (each for some in datasets for each in some)
+    return list({(each.namespace, each.name): each for each in found}.values())

@@ -171,6 +171,11 @@ class TaskRecording:
         rec = self._rec
         return None if rec is None else self._announced.addressed(rec.card)
 
+    @property
+    def data(self) -> tuple[Sequence[str], Sequence[str]]:
+        """What the task's graphs have read, and what they have written."""
+        return ((), ()) if self._rec is None else self._rec.data
+
     def own(self, cluster: object) -> None:
         """Have the recorder close a cluster that a killed task leaves, from now on.
 

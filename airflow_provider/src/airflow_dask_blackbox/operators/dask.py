@@ -221,6 +221,11 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         """The card of the run, if this object has run and recorded a task."""
         return self._recorded.card if self._recorded is not None else None
 
+    @property
+    def dask_data(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The paths and URLs that the task's graphs have read, and those that they have written."""
+        return self._recorded.data if self._recorded is not None else ((), ())
+
     def execute(self, context: Any) -> Any:
         hopeless, log = self.fail_without_retry, self.log
         why = why_not_at_all(context, hopeless, log, store=self._store(), job=self.job)

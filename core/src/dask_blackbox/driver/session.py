@@ -47,7 +47,7 @@ from dask_blackbox.driver.own_clients import (
     joined_to,
 )
 from dask_blackbox.driver.own_code import DriverCodeReporter
-from dask_blackbox.driver.recorder_options import config_of
+from dask_blackbox.driver.recorder_options import classes_left_out, config_of
 from dask_blackbox.driver.recorder_process import RecorderSupervisor
 from dask_blackbox.driver.run_end import (
     end_of,
@@ -67,6 +67,7 @@ from dask_blackbox.errors import (
 from dask_blackbox.guard import guard, raised_by_signal_handler
 from dask_blackbox.identity import Identity, identity_from_environment
 from dask_blackbox.manifest import (
+    ARGUMENTS,
     Completeness,
     Ending,
     Manifest,
@@ -385,6 +386,17 @@ class Recording:
             if limit is not None:
                 over = {"limit": limit, "setting": setting}
                 self._task_event("task-timed-out", key, over)
+
+    @property
+    def data(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The paths and URLs that this process's graphs have read and written so far.
+
+        As Dask's own calls were given them; none where `arguments` are left out.
+        """
+        if self._calls is None or ARGUMENTS in classes_left_out():
+            return (), ()
+        found = self._calls.data
+        return tuple(found.reads), tuple(found.writes)
 
     def finish(
         self,

@@ -149,6 +149,27 @@ class FailedTaskFiles(Event, frozen=True, kw_only=True):
     inputs: tuple[str, ...] = ()
 
 
+class DataNamed(Event, frozen=True, kw_only=True):
+    """A graph that the driver sent names data that no earlier one had named.
+
+    They are the paths and URLs that Dask's own calls were given (`read_parquet`, `to_zarr`),
+    without user information and query, 200 of a recording to read and 200 to write.
+
+    Attributes:
+        pid: Process id of the driver.
+        reads: What it reads: a file, a folder, or a pattern of names.
+        writes: What it writes.
+        more: Not all of the graph was looked at.
+    """
+
+    kind: ClassVar[str] = "data-named"
+
+    pid: int | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    more: bool = False
+
+
 class ProcessingTask(Part, frozen=True, kw_only=True):
     """A task that is assigned to a worker.
 

@@ -21,7 +21,10 @@ from dask_blackbox.patterns import bounded
 
 NOTHING_LEFT = "[left out]"
 
-_EVENTS = {LOG_LINES: ("driver-warning", "unit-log"), ARGUMENTS: ("task-files",)}
+_EVENTS = {
+    LOG_LINES: ("driver-warning", "unit-log"),
+    ARGUMENTS: ("task-files", "data-named"),
+}
 """Kinds of events that consist of a class of data."""
 _ARGUMENT_FIELDS = ("argv", "parameters")
 _PATH_FIELDS = ("code_folder", "cwd", "file", "filename", "path", "unguarded")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dask_blackbox.card import RunCard, without_presigned_links
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import OpenLineage
+from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.sending import send_in_time
-from dask_blackbox.report.openlineage import FACET, run_facet
+from dask_blackbox.report.openlineage import FACET, dataset_names, run_facet
 
 if TYPE_CHECKING:
     # An extra: imported where something is sent.
@@ -24,21 +25,27 @@ _ENDS = {"succeeded": "COMPLETE", "aborted": "ABORT", "lost": "ABORT"}
 """The last event, by the state of a run; `FAIL` for any other."""
 
 
-def send_lineage(to: OpenLineage, manifest: Manifest, card: RunCard) -> list[str]:
+def send_lineage(
+    to: OpenLineage, manifest: Manifest, card: RunCard, data: DataOfRun | None = None
+) -> list[str]:
     """Send the events of a run that has ended; return what could not be sent, and log it.
 
     Args:
         to: Where to.
         manifest: Of the run.
         card: Of the run.
+        data: What it has read and written.
     """
-    return send_in_time("OpenLineage's event", partial(_send, to, manifest, card))
+    data = DataOfRun() if data is None else data
+    return send_in_time("OpenLineage's event", partial(_send, to, manifest, card, data))
 
 
-def _send(to: OpenLineage, manifest: Manifest, card: RunCard) -> list[str]:
+def _send(
+    to: OpenLineage, manifest: Manifest, card: RunCard, data: DataOfRun
+) -> list[str]:
     client = _client(to.url)
     try:
-        for event in _events(to, manifest, card):
+        for event in _events(to, manifest, card, data):
             client.emit(event)
     finally:
         client.close(_TIMEOUT)
@@ -56,9 +63,16 @@ def _client(url: str | None) -> Any:
     )
 
 
-def _events(to: OpenLineage, manifest: Manifest, card: RunCard) -> list[RunEvent]:
+def _events(
+    to: OpenLineage, manifest: Manifest, card: RunCard, data: DataOfRun
+) -> list[RunEvent]:
     """Return how a run began and how it ended, each with its own time."""
-    from openlineage.client.event_v2 import RunEvent, RunState
+    from openlineage.client.event_v2 import (
+        InputDataset,
+        OutputDataset,
+        RunEvent,
+        RunState,
+    )
 
     started = manifest.started
     stopped = started + max(0.0, float(card.numbers.get("duration", 0.0)))
@@ -72,6 +86,8 @@ def _events(to: OpenLineage, manifest: Manifest, card: RunCard) -> list[RunEvent
             run=run,
             job=job,
             producer=_PRODUCER,
+            inputs=[InputDataset(*each) for each in dataset_names(data.reads)],
+            outputs=[OutputDataset(*each) for each in dataset_names(data.writes)],
         )
         for kind, at in ((RunState.START, started), (end, stopped))
     ]

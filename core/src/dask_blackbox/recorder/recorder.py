@@ -62,6 +62,7 @@ from dask_blackbox.recorder.earlier_recordings import (
 from dask_blackbox.recorder.finalise_fork import OwnThreads, work_in_fork
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
 from dask_blackbox.recorder.left_out import LeftOut
+from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
@@ -206,6 +207,7 @@ class Recorder:
         self._host_tasks = HostTasks()
         self._pauses: PauseWatch | None = None
         self._at_gateways = GatewayClusters()
+        self._data = DataOfRun()
         self._units = (
             UnitWatch(self._take_own_event, manifest.host)
             if config.ask_managers
@@ -545,6 +547,7 @@ class Recorder:
                 kind: self._left_out.rows(kind, each) for kind, each in rows.items()
             }
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
+        self._data.add_rows(clean)
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
             with contextlib.suppress(ValueError, TypeError, KeyError):
@@ -1006,7 +1009,8 @@ class Recorder:
 
         card = RunCard.from_json(bytes(reported.card))
         with guard("OpenLineage's event of the run"):
-            await asyncio.to_thread(send_lineage, to, self._config.manifest, card)
+            manifest = self._config.manifest
+            await asyncio.to_thread(send_lineage, to, manifest, card, self._data)
 
     @contextlib.contextmanager
     def _limited(self, limits: Limits) -> Iterator[None]:

@@ -18,13 +18,14 @@ import msgspec
 from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
-from dask_blackbox.events import TaskNamed
+from dask_blackbox.events import DataNamed, TaskNamed
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.protocol.messages import Config, End, Reply
 from dask_blackbox.reader import Run
 from dask_blackbox.recorder.earlier_recordings import SILENT
 from dask_blackbox.recorder.finalise import finalise, settings_for
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
+from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.notices import send_notices
 from dask_blackbox.recorder.opening import opening_of
 from dask_blackbox.recorder.openlineage import send_lineage
@@ -155,6 +156,9 @@ def finish_lost_run(
         if config.otlp is not None and messages[-1].trace:
             send_trace(config.otlp, card, messages[-1].trace)
         if config.openlineage is not None:
-            send_lineage(config.openlineage, run.manifest, card)
+            data = DataOfRun()
+            for each in run.of(DataNamed):
+                data.add(each)
+            send_lineage(config.openlineage, run.manifest, card, data)
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True

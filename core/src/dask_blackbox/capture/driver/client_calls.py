@@ -38,6 +38,7 @@ from ..files import (
 from ..logs import cut, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
+from .graph_data import GraphData
 from .handled_errors import forget, received_below, remember
 from .merged_calls import MergedCalls
 from .ordered_ends import OrderedEnds, scheduler_that_ends
@@ -117,6 +118,7 @@ class DriverCalls:
         self._reported = Counter[str]()
         self._held: deque[list[object]] = deque(maxlen=_KEPT)
         self._pid = os.getpid()
+        self.data = GraphData(self._note_data)
 
     def start(self) -> None:
         """Start to watch calls; call it again once there is a client, if there was none before."""
@@ -154,6 +156,10 @@ class DriverCalls:
         programs.report_unreaped()
         while self._held:
             self._sink("event", self._held.popleft())
+
+    def _note_data(self, found: dict[str, object]) -> None:
+        text = json.dumps({**found, "pid": os.getpid()})
+        self.take_row([time.time(), "data-named", "driver", text])
 
     def exiting(self, error: SystemExit) -> None:
         """Report that the process is about to exit, once: it closes clients and clusters."""
@@ -636,18 +642,32 @@ def _watched_exception(inner: Any) -> object:
 
 
 def _watched_sending(inner: Any) -> object:
-    """Return `Client._graph_to_futures` that reports what it could not send to the scheduler."""
+    """Return `Client._graph_to_futures` that reports what it could not send to the scheduler.
+
+    And what the graphs read and write that it has sent.
+    """
 
     @functools.wraps(inner)
     def send(self: object, *args: object, **kwargs: object) -> object:
         try:
-            return inner(self, *args, **kwargs)
+            found = inner(self, *args, **kwargs)
         except BaseException as error:
             remove_own_frame(error)
             _failed(self, inner.__name__, error)
             raise
+        _note_data(next(iter(args), kwargs.get("expr")))
+        return found
 
     return send
+
+
+def _note_data(graph: object) -> None:
+    """Note what a graph reads and writes."""
+    try:
+        for listener in tuple(_listeners):
+            listener.data.sent(graph)
+    except Exception:  # a graph may hold anything
+        pass
 
 
 def _watched_status(inner: Any) -> property:

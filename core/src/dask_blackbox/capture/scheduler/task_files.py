@@ -30,6 +30,8 @@ _LONGEST = 400
 
 _URL = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]{1,30})://(?P<rest>\S[^\n\r\t]*)")
 _SERVICES = ("http", "https")
+_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
+"""Azure's, where the container stands in the place of a user."""
 _NOT_FILES = ("tcp", "tls", "ucx", "ucxx", "inproc", "ws", "wss")
 _PATH = re.compile(r"(?:~|[A-Za-z]:)?/[^\s/:*?\"<>|]+(?:[/][^\n\r\t\0]+)")
 _NAMED = re.compile(
@@ -197,7 +199,10 @@ def _without_secrets(url: re.Match[str]) -> str | None:
     host, slash, path = rest.partition("/")
     if not path and url["scheme"].lower() in _SERVICES:
         return None  # an endpoint
-    return _SECRECY.text(f"{url['scheme']}://{host.rpartition('@')[2]}{slash}{path}")
+    user, at, host = host.rpartition("@")
+    if url["scheme"].lower() in _CONTAINERS and ":" not in user:
+        host = f"{user}{at}{host}"
+    return _SECRECY.text(f"{url['scheme']}://{host}{slash}{path}")
 
 
 def _fsspec_path(fs: object, path: object) -> str | None:
