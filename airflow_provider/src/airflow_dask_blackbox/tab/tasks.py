@@ -330,6 +330,7 @@ def blocked_in(
                     ti.dag_id.in_({dag for dag, _ in dag_runs}),
                 )
                 .distinct()
+                .order_by(ti.dag_id, ti.run_id, ti.task_id)
             )
             for dag_id, run_id, task_id in session.execute(asked):
                 if (dag_id, run_id) in dag_runs:
