@@ -245,7 +245,8 @@ def test_a_cluster_whose_teardown_never_runs_ends_after_the_idle_timeout(
     with connected_client(
         reference, cluster_kwargs={}, client_kwargs={}, adapt=None
     ) as client:
-        client.cluster.scale(1)
+        cluster: Any = client.cluster
+        cluster.scale(1)
         assert client.submit(sum, [1, 2]).result(timeout=scaled(60)) == 3
         assert name in gateway.clusters()
 

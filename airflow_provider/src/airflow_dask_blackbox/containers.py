@@ -8,6 +8,7 @@ without dask-blackbox, does not notice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from airflow_dask_blackbox.macros import env
@@ -36,13 +37,12 @@ def pass_on(task: Any, ti: object) -> None:
 
 def _to_pod(task: Any, said: str) -> None:
     """Add it to a `KubernetesPodOperator`, or a `@task.kubernetes`."""
-    from kubernetes.client.models import V1EnvVar
-
+    variable: Any = import_module("kubernetes.client.models").V1EnvVar
     given = task.env_vars or []
     if isinstance(given, Mapping):
         task.env_vars = {VARIABLE: said, **given}
     elif all(getattr(each, "name", None) != VARIABLE for each in given):
-        task.env_vars = [*given, V1EnvVar(name=VARIABLE, value=said)]
+        task.env_vars = [*given, variable(name=VARIABLE, value=said)]
 
 
 def _to_docker(task: Any, said: str) -> None:

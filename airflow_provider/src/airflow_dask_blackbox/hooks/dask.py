@@ -63,17 +63,18 @@ class DaskHook(BaseHook):
 
         _prepare_task()
         address = self.address
-        where = address or self.get_cluster()
+        cluster: Any = None if address else self.get_cluster()
         try:
             # For as long as the process runs: a link is made whenever somebody asks for it.
             dask.config.set(self.dask_config)
-            client = Client(where, **{**self.client_kwargs, **client_kwargs})
+            arguments = {**self.client_kwargs, **client_kwargs}
+            client = Client(address or cluster, **arguments)
         except BaseException:
-            if address is None:
-                where.close()
+            if cluster is not None:
+                cluster.close()
             raise
-        if address is None and not client.asynchronous:
-            _close_with(client, where)
+        if cluster is not None and not client.asynchronous:
+            _close_with(client, cluster)
         if is_owned(client) and not client.asynchronous:
             with guard("refusing Airflow's variables on workers"):
                 refuse_secrets_on_workers(client)
@@ -248,7 +249,7 @@ class DaskHook(BaseHook):
 
 def _close_with(client: Client, cluster: Any) -> None:
     """Have a cluster closed with its client: Dask closes only a cluster that the client made."""
-    inner = client.close
+    inner: Any = client.close
 
     def close(*args: Any, **kwargs: Any) -> Any:
         try:
