@@ -30,7 +30,7 @@ from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log, a_task, a_worker_added, an_event
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
-from sketches import a_night
+from sketches import DAY, FIRST, a_night
 from stored_runs import Shelf
 
 EVIL = "<script>alert('x')</script>"
@@ -427,6 +427,28 @@ def test_the_page_of_a_job_shows_its_runs_its_failures_and_what_changed(
     assert EVIL not in page.text
     assert json.loads(ask("/api/jobs/nightly").text)["total"] == 3
     assert ask("/jobs/other").status == 404
+
+
+def test_the_chart_of_a_job_has_dates_and_values_and_the_height_of_good_runs(
+    shelf: Shelf, ask: Served
+) -> None:
+    for n, seconds in enumerate([60.0, 80.0, 70.0]):
+        put_sketch(shelf.store, a_night(n, duration=seconds))
+    put_sketch(shelf.store, a_night(3, duration=90_000.0, state="aborted"))
+
+    page = ask("/jobs/nightly").text
+
+    assert "<small>up to 1 m 20 s</small>" in page
+    assert re.search(r'text-anchor="end">40 s</text>', page)
+    first, last = (
+        f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d}"
+        for each in (FIRST, FIRST + 3 * DAY)
+    )
+    assert f">{first}</text>" in page
+    assert f">{last}</text>" in page
+    tops = re.findall(r'<circle class="aborted" cx="[\d.]+" cy="([\d.]+)"', page)
+    assert tops
+    assert all(float(y) >= 6 for y in tops)
 
 
 def test_the_page_of_a_job_says_since_when_it_is_slower(

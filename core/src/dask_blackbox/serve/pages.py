@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -254,15 +254,25 @@ class Dot(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A measure of all runs, the oldest at the left; `line` is a polyline's points.
+    """A measure of all runs, the oldest at the left.
 
-    `change` says since when it is on another level; empty: it is not.
+    Attributes:
+        heading: What is measured.
+        most: The highest value of a run that succeeded, which is the height of the chart; of
+            others, higher values are drawn at its edge.
+        dots: The runs.
+        line: The points of a polyline through them.
+        values: Of the vertical axis: places in pixels with texts.
+        days: Of the horizontal one: the first and the last.
+        change: Since when it is on another level; empty: it is not.
     """
 
     heading: str
     most: str
     dots: list[Dot]
     line: str
+    values: list[tuple[float, str]]
+    days: list[tuple[float, str]]
     change: str = ""
 
 
@@ -284,11 +294,11 @@ def _charts_of(history: JobHistory) -> list[Chart]:
         known = [value for value in values if value is not None]
         if len(known) < 2:  # noqa: PLR2004 - one is no course
             continue
-        most = max(known) or 1
+        most = _most_of(runs, values) or 1
         dots = [
             Dot(
                 x,
-                _y(value, most),
+                _y(min(value, most), most),
                 run.state,
                 run.run,
                 f"{run.run}: {shown(value)}, {run.state}",
@@ -299,8 +309,30 @@ def _charts_of(history: JobHistory) -> list[Chart]:
         line = " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in dots)
         change = changes.get(name)
         said = "" if change is None else wording.lasting_text(name, change)
-        charts.append(Chart(heading, shown(most), dots, line, said))
+        ticks = [(_y(each, most), shown(each)) for each in (most, most / 2, 0)]
+        charts.append(
+            Chart(heading, shown(most), dots, line, ticks, _days_of(runs), said)
+        )
     return charts
+
+
+def _most_of(runs: tuple[PastRun, ...], values: Sequence[float | None]) -> float:
+    """Return the highest value of a run that succeeded; of any, if none did.
+
+    A run that was stopped after a day would press all others to the ground.
+    """
+    known = [(r.state, v) for r, v in zip(runs, values, strict=True) if v is not None]
+    good = [value for state, value in known if state == "succeeded"]
+    return max(good or [value for _, value in known])
+
+
+def _days_of(runs: tuple[PastRun, ...]) -> list[tuple[float, str]]:
+    """Return the places of the first and the last run, with their days."""
+    days = [
+        (x, formatting.day(run.started))
+        for x, run in zip(_places(runs), runs, strict=True)
+    ]
+    return [days[0], days[-1]]
 
 
 def _y(value: float, most: float) -> float:
