@@ -35,6 +35,8 @@ _GRACE = 150.0
 """Seconds that a manager may give a worker between the order and its end."""
 _A_CLUSTER = "a cluster object"
 """Who ordered what only the scheduler heard."""
+OF_THE_CLUSTER = "the stop of the whole cluster"
+"""What ended the workers of a cluster that its manager ended as a whole."""
 
 
 @dataclass(frozen=True)

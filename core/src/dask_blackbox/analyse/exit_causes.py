@@ -33,6 +33,13 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_OVER_MEMORY_BUDGET,
 )
 from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
+from dask_blackbox.analyse.wording.words_of_exits import (
+    how_full,
+    sent_at,
+    who_sent,
+    who_stopped,
+)
+from dask_blackbox.analyse.wording.words_of_units import silence
 from dask_blackbox.events import ProcessAncestors, ProgramFailed
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
@@ -139,8 +146,8 @@ def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and the scheduler removed it"
         if death.stopped_from is not None:
-            at = f" (at {death.stopped_from})" if death.stopped_from else ""
-            because += f"; {death.stopper} had stopped its process{at}"
+            line = death.stopped_from or "its own process"
+            because += f"; {who_stopped(death)} had stopped its process (at {line})"
         elif death.was_stopped:
             because += "; its process was stopped (SIGSTOP, a debugger)"
         elif death.alive:
@@ -192,7 +199,7 @@ def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     if name := signal_in(closing):
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
         if death.sent_from is not None:
-            because += f"; {death.sender} sent it (at {death.sent_from})"
+            because += f"; {who_sent(death)} sent it (at {sent_at(death)})"
             return ExitCause("worker-preempted", "high", because)
         if (limit := _limit_of_command(death, run)) is not None:
             because = f"`{limit}`, which had started its `dask worker`, ended it"
@@ -236,15 +243,15 @@ def _unless_managed(
     manager = manager_of(run, death.address)
     if manager is None:
         return ExitCause(slug, "high", because)
-    silence = units_of(run).silence(manager)
+    said = silence(run, manager)
     unit = units_of(run).of_worker(death.address, death.name)
-    if not silence and unit is not None and unit.state is not None:
+    if not said and unit is not None and unit.state is not None:
         reason = f" ({short(unit.state.reason, 120)})" if unit.state.reason else ""
-        silence = (
+        said = (
             f"{manager} reports its {unit.word} {unit.id} as {unit.state.state}{reason}"
         )
-    silence = silence or f"{manager} knows nothing of its job"
-    because += f"; why is unknown, because {silence}"
+    said = said or f"{manager} knows nothing of its job"
+    because += f"; why is unknown, because {said}"
     return ExitCause(slug, "medium", because)
 
 
@@ -301,7 +308,7 @@ def _cause_from_signal(death: WorkerExit, run: RunTables) -> ExitCause | None:
         because = "its process aborted itself (SIGABRT)"
         found = ExitCause("worker-abort", "high", because)
     elif death.ended_by == "script":
-        because = f"{death.sender} sent it {name} (at {death.sent_from})"
+        because = f"{who_sent(death)} sent it {name} (at {sent_at(death)})"
         found = ExitCause("worker-signalled", "high", because)
     elif name == "SIGTERM" and share >= FULL:
         because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
@@ -389,7 +396,7 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     """If the exit was not observed: is that because its nanny ended with it?"""
     rows = run.workers.filter(pl.col("address") == death.address)
     nanny = next(reversed(rows["nanny"].drop_nulls().to_list()), None)
-    full = f"; {death.was_full}" if death.was_full else ""
+    full = f"; {how_full(death)}" if death.was_full else ""
     lost = "its nanny disappeared with it and"
     if death.ended_by == "with-its-nanny":
         because = f"{lost} does not answer at its address{full}"
@@ -398,7 +405,7 @@ def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny and death.was_full:
         because = (
-            f"it disappeared and had no nanny to report how; {death.was_full}: the "
+            f"it disappeared and had no nanny to report how; {how_full(death)}: the "
             "kernel probably killed it because its container's limit was reached or "
             "its host's memory was full"
         )

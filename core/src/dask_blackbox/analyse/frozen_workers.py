@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import not_holding_the_lock
-from dask_blackbox.analyse.facts.worker_exit import WorkerExit, sender_text
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
 from dask_blackbox.analyse.frames import Frame, frame_of_stack
 from dask_blackbox.analyse.standstills import Hang
+from dask_blackbox.analyse.wording.words_of_exits import who_stopped, whose_signal
 from dask_blackbox.events import (
     ExecutingTask,
     ProcessState,
@@ -103,8 +104,8 @@ def frozen_at_exit(death: WorkerExit) -> FrozenWorker:
         process=death.when_killed,
         running=death.running,
         stack=death.stack,
-        stopped=death.was_stopped or bool(death.stopper),
-        stopper=death.stopper,
+        stopped=death.was_stopped or death.stopped_from is not None,
+        stopper=who_stopped(death),
         stopped_from=death.stopped_from or "",
     )
 
@@ -153,7 +154,7 @@ def _frozen(
         or any(each and each.is_stopped for each in (process, after)),
         stopper=""
         if stop is None
-        else sender_text(stop.subject if isinstance(stop, TaskSignalled) else None),
+        else whose_signal(stop.subject if isinstance(stop, TaskSignalled) else None),
         stopped_from=code_line(stop),
     )
 

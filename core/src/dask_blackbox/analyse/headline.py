@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import polars as pl
 
+from dask_blackbox.analyse.facts.executions import FailedTaskRuns
 from dask_blackbox.analyse.run_state import State, state_of
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, CurrentState, Finding
@@ -40,7 +41,7 @@ def headline_of(
     clusterless: bool = False,
     silent: float = 0.0,
     now: CurrentState | None = None,
-    failed: str | None = None,
+    failed: FailedTaskRuns | None = None,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -51,7 +52,7 @@ def headline_of(
         clusterless: The driver was recorded and no cluster was: there was no client.
         silent: Seconds since the last sign of life of a run that has not ended.
         now: What such a run is doing.
-        failed: How many of its host's task runs failed: `1 of 3 task runs`.
+        failed: How many of its host's task runs failed; None: none did.
     """
     if verdict is not None:
         return short_with_paths(verdict.title, _LONGEST)
@@ -67,8 +68,15 @@ def headline_of(
     if state != "succeeded":
         return f"{state.capitalize()} after {took}: {_work(numbers)}"
     warnings = [each for each in findings if each.severity == "warning"]
-    how = "Succeeded" if failed is None else f"Completed, but {failed} failed,"
+    how = "Succeeded" if failed is None else f"Completed, but {_failed(failed)} failed,"
     return _of_success(warnings, f"{how} in {took}: {_work(numbers)}")
+
+
+def _failed(runs: FailedTaskRuns) -> str:
+    """Return how many of a host's task runs failed: `1 of 3 task runs`."""
+    if runs.known is None:
+        return counted(runs.failed, "task run")
+    return f"{runs.failed:,} of {counted(runs.known, 'task run')}"
 
 
 def _whole_code(text: str) -> str:

@@ -15,11 +15,11 @@ from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.units import unit_at_exit
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.signals import BY_SIGNAL
+from dask_blackbox.end_orders import OF_THE_CLUSTER
 from dask_blackbox.run_tables import RunTables
 
 _TAKES = 30.0
 """Seconds that a manager may take for the workers of a cluster before it ends the scheduler."""
-_STOP = "the stop of the whole cluster"
 
 
 def without_stopped_clusters(
@@ -36,7 +36,9 @@ def without_stopped_clusters(
         if since is None or not _was_stopped(run, each) or each.at < since:
             yield each
         else:
-            yield replace(each, died=False, ended_by="orderly", ordered_by=_STOP)
+            yield replace(
+                each, died=False, ended_by="orderly", ordered_by=OF_THE_CLUSTER
+            )
 
 
 def _is_of(run: RunTables, process: WorkerExit, scheduler: str) -> bool:

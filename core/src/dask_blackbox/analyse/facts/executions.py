@@ -24,7 +24,7 @@ from dask_blackbox.events import (
     TaskNamed,
     TaskNotRun,
 )
-from dask_blackbox.formatting import counted, prefix_of
+from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
 
@@ -85,15 +85,25 @@ def failed_keys_of(run: RunTables) -> frozenset[str]:
     return frozenset(each.subject for each in run.of(TaskFailedForHost))
 
 
-def failed_task_runs_of(run: RunTables) -> str | None:
-    """Return how many of the host's task runs failed: `1 of 3 task runs`; None: none did."""
+class FailedTaskRuns(NamedTuple):
+    """How many of a host's task runs failed.
+
+    Attributes:
+        failed: Of them.
+        known: How many the host had; None: not all are known.
+    """
+
+    failed: int
+    known: int | None
+
+
+def failed_task_runs_of(run: RunTables) -> FailedTaskRuns | None:
+    """Return how many of the host's task runs failed; None: none did."""
     failed = failed_keys_of(run)
     if not failed:
         return None
     known = {each.subject for each in run.of(TaskNamed) if each.id}
-    if not failed <= known:
-        return counted(len(failed), "task run")
-    return f"{len(failed):,} of {counted(len(known), 'task run')}"
+    return FailedTaskRuns(len(failed), len(known) if failed <= known else None)
 
 
 def _counts(run: RunTables) -> Counts:

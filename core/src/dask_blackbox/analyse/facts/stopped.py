@@ -8,14 +8,14 @@ from dask_blackbox.managers import manager_named
 from dask_blackbox.manifest import Stopped
 from dask_blackbox.run_tables import RunTables
 
-_REASONS: dict[UnitEnding, tuple[str, str]] = {
-    "time-limit": ("run-timeout", "{unit} reached its time limit"),
-    "cancelled": ("cancelled", "{unit} was cancelled{by}"),
-    "preempted": ("other", "{unit} was preempted"),
-    "evicted": ("other", "{unit} was evicted"),
-    "node-failed": ("other", "the node of {unit} failed"),
+_REASONS: dict[UnitEnding, str] = {
+    "time-limit": "run-timeout",
+    "cancelled": "cancelled",
+    "preempted": "other",
+    "evicted": "other",
+    "node-failed": "other",
 }
-"""Why a unit's manager ended the driver in it, as `Stopped` has it, and in a clause."""
+"""Why a unit's manager ended the driver in it, as `Stopped` has it."""
 
 
 def stopped_of(run: RunTables) -> Stopped | None:
@@ -33,14 +33,11 @@ def _by_its_manager(run: RunTables) -> Stopped | None:
         return None
     if signal_of_driver(run) not in {*ASKED, "SIGKILL"}:
         return None
-    reason, clause = _REASONS[unit.ending]
     manager = manager_named(unit.manager)
     limited = unit.ending == "time-limit"
-    by = f" by {unit.state.by}" if unit.state.by else ""
     return Stopped(
         by=unit.manager,
-        reason=reason,
-        detail=clause.format(unit=f"{unit.word} {unit.id}", by=by),
+        reason=_REASONS[unit.ending],
         limit=unit.state.time_limit if limited else None,
         setting=manager.limit if limited and manager is not None else "",
     )

@@ -289,15 +289,13 @@ class Units:
         """The unit that the driver itself runs in; None: in none, as far as is known."""
         return next((each for each in self.all if each.of_driver), None)
 
-    def silence(self, manager: str) -> str:
-        """Return why a manager said nothing, as a clause; empty: it was asked, and answered."""
+    def errors_of(self, manager: str) -> tuple[str, ...] | None:
+        """Return why a manager gave no answer; none: it gave one; None: it was not asked."""
         asked = [each for each in self._asked if each.manager == manager]
         if not asked:
-            return f"{manager} was not asked"
-        if not asked[-1].error or any(not each.error for each in asked):
-            return ""
-        errors = dict.fromkeys(each.error for each in asked)
-        return next(iter(errors))
+            return None
+        errors = [each.error for each in asked]
+        return tuple(errors) if all(errors) else ()
 
 
 def units_of(run: RunTables) -> Units:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.events import ExecutingTask, ProcessState
-from dask_blackbox.formatting import prefix_of, short, signal_name, size
+from dask_blackbox.formatting import signal_name
 from dask_blackbox.patterns import bounded
 
 WINDOW = 5.0
@@ -56,15 +56,6 @@ _MOMENT = bounded(r"-\d{9,20}[\d.]{0,20}$")
 def without_moment(reason: str) -> str:
     """Return the reason why a worker closed, without the moment that Dask adds to it."""
     return _MOMENT.sub("", reason)
-
-
-def sender_text(by: str | None) -> str:
-    """Return whose code sent a signal: the driver's if nobody else is known."""
-    if by is None:
-        return "the run's own script"
-    if "://" in by:
-        return "another thread of a worker's process"
-    return f"task '{short(prefix_of(by), 40)}'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +98,12 @@ class WorkerExit:
         with_nanny: Whether its nanny was gone as well: true, false, or None if it was not checked.
         alive: In what state its process was when it was reported, if it had not ended.
         when_killed: In what state it was when its nanny killed it, if that had to.
-        sent_from: File and line of the job's own code that sent the signal, if that did.
+        sent_from: File and line of the job's own code that sent the signal, if that did; empty:
+            it did, and its line is unknown.
         sent_by: Key of the task that sent it, or address of the worker whose thread did;
             None: the driver's script, or nothing of the job's.
         stopped_from: File and line of the job's own code that stopped it (SIGSTOP), if that did
-            and did not resume it.
+            and did not resume it; empty as above.
         stopped_by: Who did, as in `sent_by`.
     """
 
@@ -169,16 +161,6 @@ class WorkerExit:
         return signal_name(self.exit_code)
 
     @property
-    def sender(self) -> str:
-        """Whose code sent that signal, for a sentence; empty: not the job's, or unknown."""
-        return "" if self.sent_from is None else sender_text(self.sent_by)
-
-    @property
-    def stopper(self) -> str:
-        """Whose code stopped it, for a sentence; empty: not the job's, or unknown."""
-        return "" if self.stopped_from is None else sender_text(self.stopped_by)
-
-    @property
     def was_stopped(self) -> bool:
         """Whether its process was stopped by a signal or a debugger when it was looked at."""
         killed = self.when_killed
@@ -229,14 +211,6 @@ class WorkerExit:
         return self.peak_memory / self.memory_limit
 
     @property
-    def was_full(self) -> str:
-        """How full its memory was at the end, as a clause, if that may be why it ended."""
-        grown = self.climbed_until_it_died
-        if grown is not None:
-            return (
-                f"its memory had climbed by {size(grown)} in its last seconds, to "
-                f"{size(self.peak_memory or 0)}"
-            )
-        if self.share_of_memory >= FULL:
-            return f"its memory had been at {self.share_of_memory:.0%} of its limit"
-        return ""
+    def was_full(self) -> bool:
+        """Whether its memory was so full at the end that it may have ended of that."""
+        return self.climbed_until_it_died is not None or self.share_of_memory >= FULL

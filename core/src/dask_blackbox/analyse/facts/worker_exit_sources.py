@@ -126,6 +126,10 @@ class _ExitFields:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name] = value
 
+    def note(self, name: str, value: str) -> None:
+        """Set a field to a text, which may be empty, if no source had it before."""
+        self.fields.setdefault(name, value)
+
     def add_reported(self, name: str, reports: list[object]) -> None:
         """Set a field from the exit reports; the last one is used."""
         self.add(name, *reversed(reports))
@@ -302,13 +306,13 @@ class _ExitSources:
         """Note where the run itself sent signals to a worker, and which of its tasks did."""
         act = self._teardown.action_on(address, at)
         if act is not None:
-            account.add("sent_from", code_line(act) or "the driver's process")
+            account.note("sent_from", code_line(act))
         elif (sent := self._task_signal_to(address, pid, at)) is not None:
-            account.add("sent_from", code_line(sent) or "its own process")
+            account.note("sent_from", code_line(sent))
             account.add("sent_by", sent.subject)
         stop = self._teardown.stop_of(address, pid, at)
         if stop is not None:
-            account.add("stopped_from", code_line(stop) or "its own process")
+            account.note("stopped_from", code_line(stop))
             if isinstance(stop, TaskSignalled):
                 account.add("stopped_by", stop.subject)
 

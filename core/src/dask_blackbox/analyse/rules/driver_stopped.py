@@ -55,6 +55,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORK_CANCELLED,
 )
 from dask_blackbox.analyse.standstills import ENDED_BY_US, HangingTask
+from dask_blackbox.analyse.wording.words_of_units import why_stopped
 from dask_blackbox.analyse.worker_memory import how_the_scheduler_grew
 from dask_blackbox.events import (
     ClientAdded,
@@ -1001,11 +1002,8 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
     after, progress = _then_after(case)
     why = _in_brackets(stopped)
-    detail = (
-        f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."
-        if stopped.detail
-        else ""
-    )
+    said = why_stopped(case.run, stopped)
+    detail = f" {host} reports: “{short(said, 300).rstrip('.')}”." if said else ""
     person = stopped.reason in BY_A_PERSON
     # Whether a retry would hang as well is unknown; running tasks may only take long.
     hang = case.standstill
@@ -1228,7 +1226,8 @@ def _in_brackets(stopped: Stopped) -> str:
 
 
 def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, ...]:
-    detail = f": {short(stopped.detail, 200)}" if stopped.detail else ""
+    said = why_stopped(case.run, stopped)
+    detail = f": {short(said, 200)}" if said else ""
     return (
         Evidence(
             text=f"{_host(stopped)} ended the run{_in_brackets(stopped)}{detail}",

@@ -38,6 +38,7 @@ from dask_blackbox.analyse.rules.job_ends import full_units_at, killed_in_full_u
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
+from dask_blackbox.analyse.wording.words_of_exits import how_full, sent_at, who_sent
 from dask_blackbox.analyse.worker_memory import (
     MemoryNeed,
     RetainedMemory,
@@ -512,7 +513,7 @@ def WORKER_SIGNALLED(case: Case) -> Iterator[Finding]:
     last = deaths[-1]
     sender, more = sender_of(last.signal), ""
     if last.sent_from is not None:
-        how, more = f"from {last.sender}", _memory_then(last)
+        how, more = f"from {who_sent(last)}", _memory_then(last)
         remedy, advice = _change_sender(last), _UNKNOWN
     elif sender is not None:
         how, remedy, advice = sender.how, sender.remedy, sender.retry_advice
@@ -561,7 +562,7 @@ def _find_sender(last: WorkerExit, *, same: bool) -> tuple[str, RetryAdvice]:
 def _change_sender(last: WorkerExit) -> str:
     """Return what to do about a line of the job's own code that ends workers."""
     return (
-        f"Look at {last.sent_from}, which sends the signal, and find the condition "
+        f"Look at {sent_at(last)}, which sends the signal, and find the condition "
         "under which it ends a worker (a size, a time, a state of the job). If that "
         "was not intended, change the condition. If it was, change what the tasks do, "
         "so that the condition is not met."
@@ -580,7 +581,7 @@ def _memory(last: WorkerExit) -> str:
     """Return a sentence on whether memory may have been why, or nothing."""
     if last.was_full:
         return (
-            f"{capital(last.was_full)}: a daemon that watches the memory "
+            f"{capital(how_full(last))}: a daemon that watches the memory "
             "of the host (earlyoom, systemd-oomd) may have ended it, although nothing "
             "reports it."
         )
@@ -612,7 +613,7 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
         how = f"from outside ({', '.join(sorted(map(str, others)))})"
     remedy = _remedy_preempted(case, deaths, preempted)
     if by_script:
-        how, remedy = f"by {last.sender}", _change_sender(last)
+        how, remedy = f"by {who_sent(last)}", _change_sender(last)
     elif preempted is not None:
         how = f"by {preempted.manager}"
     stopped = "stopped" if others or by_script else "preempted"
@@ -958,7 +959,7 @@ def WORKERS_DIED(case: Case) -> Iterator[Finding]:
         confidence="high",
         # What the script ended itself, it meant to.
         severity="notice"
-        if all(d.sent_from and d.sent_by is None for d in deaths)
+        if all(d.sent_from is not None and d.sent_by is None for d in deaths)
         else "warning",
         subject=Subject(worker=last.address, prefix=next(iter(running_tasks), None)),
         evidence=evidence_of(case, deaths),

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.missing_modules import missing_module
 from dask_blackbox.analyse.run_state import exit_code_of_driver, signal_of_driver
 from dask_blackbox.analyse.signals import signal_in
+from dask_blackbox.analyse.wording.words_of_exits import who_sent, who_stopped
 from dask_blackbox.analyse.worker_memory import (
     memory_need,
     retained_memory_of,
@@ -142,13 +143,13 @@ def of_death(case: Case, death: WorkerExit, *, alone: bool) -> Step:
 
 def _by_whom(death: WorkerExit) -> str | None:
     """Return what ended a worker, where neither Dask, its host nor the worker itself did."""
-    if death.frozen_for is not None and (death.stopper or death.was_stopped):
-        by = f" by {death.stopper}" if death.stopper else ""
+    if death.frozen_for is not None and (who_stopped(death) or death.was_stopped):
+        by = f" by {who_stopped(death)}" if who_stopped(death) else ""
         return f"was stopped{by} (SIGSTOP), sent no heartbeats and was removed"
     asked = signal_in(death.closing)
     name = asked or death.signal
     if death.sent_from is not None and name:
-        return f"was ended by {death.sender} ({name})"
+        return f"was ended by {who_sent(death)} ({name})"
     if asked and asked != "SIGTERM":
         return f"was stopped from outside ({asked})"
     return None
