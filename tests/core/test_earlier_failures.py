@@ -855,34 +855,6 @@ def test_equal_calls_that_were_one_task_come_before_what_the_job_finds_of_their_
     assert ("`pure=False`" in (found.remedy or "")) == named
 
 
-@pytest.mark.parametrize(
-    ("line", "more", "first"),
-    [
-        ("first pass failed (TimeoutError), once more", [], False),
-        ("first pass failed (ValueError), once more", [], True),
-    ],
-)
-def test_a_line_on_an_earlier_wait_is_no_reason_of_a_later_one(
-    line: str, more: list[Piece], *, first: bool
-) -> None:
-    waits = [
-        an_event(
-            "driver-call-failed", "driver", at=at, call="Future.result", pid=1,
-            exception="TimeoutError", message="timed out after 2 s.", identity=str(at),
-        )
-        for at in (6.0, 12.0)
-    ]  # fmt: skip
-    logged = a_log_line(
-        line, at=6.1, role="driver", source="driver", logger="job", level=30
-    )
-    error = msgspec.structs.replace(
-        an_exception("TimeoutError", "timed out after 2 s."), chain_ids=("12.0",)
-    )
-    run = a_run(WORKER, *waits, logged, *more, failed_with(error, at=12.1))
-    found = the_verdict(run)
-    assert any(line in each.text for each in found.evidence) == first
-
-
 def test_a_line_with_a_short_text_of_a_failure_quotes_it_with_its_class() -> None:
     bad = a_failed_task("accrue-7", "KeyError", "'SEK'", at=5.0)
     handled = an_event(

@@ -420,9 +420,6 @@ def thread_that_was_missed(
     return ended_thread(case, exception)
 
 
-HANDLED = "The driver had handled the errors of these tasks: "
-"""Begins evidence that explains nothing: the driver went on after them."""
-
 _PRIMITIVES = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
 _BLOCKED = 5.0
 """Seconds for which a driver waits at one line before that is a reason to stop it."""

@@ -183,6 +183,12 @@ def raised_at_end(section: str) -> tuple[str, str] | None:
     return None
 
 
+def raised_in(traceback: str) -> tuple[tuple[str, str], ...]:
+    """Return class and message of each exception of a chain, and of the members of groups."""
+    chain = filter(None, map(raised_at_end, _sections(traceback)))
+    return (*chain, *members_of_group(traceback))
+
+
 def traceback_in(message: str) -> str:
     """Return the traceback that a message holds, of an exception that it is about; or nothing."""
     _, header, rest = message.partition(_TRACEBACK)

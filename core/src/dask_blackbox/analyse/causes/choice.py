@@ -8,6 +8,7 @@ the first such error is named before the symptom, and both with medium confidenc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -20,6 +21,7 @@ from dask_blackbox.analyse.causes.earlier.incident import (
     Earlier,
     Program,
     ended_with,
+    what_ended,
 )
 from dask_blackbox.analyse.causes.earlier.of_lines import (
     EXHAUSTED,
@@ -27,34 +29,33 @@ from dask_blackbox.analyse.causes.earlier.of_lines import (
     words_of_line,
 )
 from dask_blackbox.analyse.causes.earlier.of_tasks import attempts_of, is_unrelated
-from dask_blackbox.analyse.causes.kinds import RAISED, REMOVED
+from dask_blackbox.analyse.causes.kinds import OF_THE_DRIVER, RAISED, REMOVED
 from dask_blackbox.analyse.causes.links import LINKS
 from dask_blackbox.analyse.causes.telling import (
     led_by,
     with_evidence,
 )
-from dask_blackbox.analyse.driver_output import without_log_prefix
-from dask_blackbox.analyse.exception_context import HANDLED
+from dask_blackbox.analyse.driver_output import last_output, without_log_prefix
+from dask_blackbox.analyse.exception_context import thread_that_was_missed
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import raised_in
 from dask_blackbox.analyse.side_effects import names_exit_of
 from dask_blackbox.analyse.symptoms import (
     is_leftover,
     is_refusal,
-    is_wait,
     lacks_something,
 )
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import class_of
+from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED, epoch
 
 _NAME_LACKED = bounded(r"'(?P<name>[^']{3,})'")
 
-_REPORTED = 1.0  # seconds between what a call raises and the line on it
-
-
+_COMPARED = 60  # characters of a message
 _FEWEST_WORDS = 4  # of a message that is its own even without its class, less one
-"""Characters of an error, and of a line, in which one is looked for in the other."""
 
 
 def with_first_cause(case: Case, verdict: Finding) -> Finding:
@@ -84,17 +85,14 @@ def _unexplained(
     case: Case, verdict: Finding, found: Iterable[Earlier]
 ) -> list[Earlier]:
     """Return what came before a verdict and is not what it already reports, by time."""
-    reported = " ".join([*(each.text for each in verdict.before), verdict.title])
-    texts = " ".join([reported, *_texts(case, verdict)])
-    raised = tuple(_raised(case))
+    candidates = list(found)
+    if not candidates:
+        return []
+    known, raised = _Known.of(case, verdict), tuple(_raised(case))
     kept = [
         each
-        for each in found
-        if not _is_explained(
-            each, reported if each.root or each.grade == "given" else texts
-        )
-        and not _reports(each, raised)
-        and not _reports_wait(case, each)
+        for each in candidates
+        if not known.explains(each) and not _reports(each, raised)
     ]
     return _once(sorted(kept, key=lambda each: each.at))
 
@@ -184,26 +182,83 @@ def _said(earlier: Earlier) -> str:
     return earlier.message or earlier.words.text
 
 
-def _texts(case: Case, verdict: Finding) -> Iterator[str]:
-    yield from (verdict.cause, verdict.remedy or "")
-    evidence = (each.text for each in verdict.evidence)
-    yield from (text for text in evidence if not text.startswith(HANDLED))
-    exception = case.exception
-    if exception is not None:
-        yield from (exception.message, exception.traceback, *exception.chain)
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What a verdict reports already.
+
+    Attributes:
+        own: Class and message of the errors that it is about, if it is about any.
+        raised: The same of all that it names: what those were chained to, the last failed task,
+            and the last line of the driver.
+        shown: When that happened which its evidence shows, epoch seconds.
+    """
+
+    own: tuple[tuple[str, str], ...]
+    raised: tuple[tuple[str, str], ...]
+    shown: frozenset[float]
+
+    @classmethod
+    def of(cls, case: Case, verdict: Finding) -> _Known:
+        """Return what a verdict reports."""
+        own = tuple(_own_errors(case))
+        # Of an exit code, nothing is known but what was handled and printed last.
+        exited = case.exception is None and verdict.rule in OF_THE_DRIVER
+        handled = case.outcome.survived[-1:] if exited else ()
+        last = last_output(case.run) if exited else None
+        failed = case.unhandled_failures if verdict.rule in OF_THE_DRIVER else ()
+        chained = (case.exception, case.blame.failure, *failed[-1:])
+        return cls(
+            own=own,
+            raised=(
+                *own,
+                *((class_of(e.exception), e.message) for e in handled),
+                *(each for error in chained for each in _in_chain(error)),
+                *((("", last),) if last else ()),
+            ),
+            shown=frozenset(e.at for e in verdict.evidence if e.at is not None),
+        )
+
+    def explains(self, earlier: Earlier) -> bool:
+        """Return whether it is what the verdict reports: the same error, row or exit code."""
+        about_it = earlier.root is not None or earlier.grade == "given"
+        if not about_it and earlier.at in self.shown:
+            return True
+        if isinstance(earlier, Program):
+            program = earlier.program
+            return any(names_exit_of(program, text) for _, text in self.raised)
+        errors = self.own if about_it else self.raised
+        message = without_log_prefix(earlier.message)[:_COMPARED]
+        if message and any(message in f"{name}: {text}" for name, text in errors):
+            return True
+        if earlier.grade in SURE or not earlier.name:
+            return False  # the same class may well have another text
+        return any(name == earlier.name for name, _ in errors)
 
 
-def _is_explained(earlier: Earlier, texts: str) -> bool:
-    if isinstance(earlier, Program):
-        return names_exit_of(earlier.program, texts)
-    message = without_log_prefix(earlier.message)[:60]
-    if message and message in texts:
-        return True
-    if earlier.grade in SURE:
-        return False  # the same class may well have another text
-    return (
-        bool(earlier.name) and bounded(rf"\b{earlier.name}\b").search(texts) is not None
-    )
+def _own_errors(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield class and message of what a verdict on an error is about."""
+    exception, ended = case.exception, what_ended(case)
+    if exception is None:
+        return
+    if ended is not None and not case.only_waits:
+        yield class_of(ended[0]), ended[1]
+    thread = thread_that_was_missed(case, exception)
+    if thread is not None:
+        yield thread.exception, thread.message
+
+
+def _in_chain(error: DriverException | TaskFailure | None) -> Iterator[tuple[str, str]]:
+    """Yield class and message of an error, and of those that it was chained to or holds."""
+    if error is None:
+        return
+    yield class_of(error.exception), error.message
+    if isinstance(error, TaskFailure):
+        yield error.raised[:2]
+    else:
+        yield "", error.traceback  # a job may print what is in its own code
+        yield from ((class_of(name), "") for name in error.chain)
+    for name, message in raised_in(error.traceback):
+        yield class_of(name), message
 
 
 def _raised(case: Case) -> Iterator[str]:
@@ -221,21 +276,6 @@ def _reports(earlier: Earlier, raised: tuple[str, ...]) -> bool:
     """Return whether a line only reports the error that the verdict is about."""
     line = words_of_line(earlier.message)
     return any(f" {each}" in line for each in raised if " " in each)
-
-
-def _reports_wait(case: Case, earlier: Earlier) -> bool:
-    """Return whether a line reports an earlier wait, which timed out as the last one did.
-
-    A driver that waits once more for the same work met the same twice.
-    """
-    exception = case.exception
-    if exception is None or not is_wait(exception.exception, exception.message):
-        return False
-    name = class_of(exception.exception)
-    return name in earlier.message and any(
-        class_of(each.exception) == name and 0 <= earlier.at - each.at <= _REPORTED
-        for each in case.outcome.survived
-    )
 
 
 def _lacks_another(case: Case, earlier: Earlier) -> bool:

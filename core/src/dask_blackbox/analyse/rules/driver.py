@@ -24,7 +24,6 @@ from dask_blackbox.analyse.driver_position import (
     wait_before,
 )
 from dask_blackbox.analyse.exception_context import (
-    HANDLED,
     ended_thread,
     exit_text,
     thread_that_blocked_the_driver,
@@ -506,7 +505,10 @@ def _handled_evidence(case: Case) -> Iterator[Evidence]:
     kinds = Counter((f.raised.name, f.prefix) for f in case.failures).most_common()
     named = [f"{n:,} with {name} in '{of}'" for (name, of), n in kinds if name]
     if named and not case.unhandled_failures:
-        yield Evidence(text=f"{HANDLED}{listed(named)}.", source="errors")
+        yield Evidence(
+            text=f"The driver had handled the errors of these tasks: {listed(named)}.",
+            source="errors",
+        )
 
 
 def _ran_again(case: Case) -> str:
