@@ -3,12 +3,12 @@
     .venvs/core/bin/python tools/deciding.py [ARCHIVE…] [--fewer N] [--module NAME]
 
 A function decides something in a recording if it returns, or yields, something that is not
-None, false or empty while that is diagnosed.  Rules are functions of `rules/`; the rows of
-what came before a verdict are counted by their names, when one is a step of the verdict.
+None, false or empty while that is diagnosed.  Rules are functions of `rules/`.
 ARCHIVE is a set of recordings; default: those of `tests/kept`.  All of the benchmark are
-`failure_benchmark/src/dask_failures/sets/*.tar.xz`, which takes about 20 minutes of CPU time.
+`failure_benchmark/src/dask_failures/sets/*.tar.xz`, which takes about five minutes of CPU time.
 
-Prints a row for each module; `--fewer N` lists the functions that decide anything in fewer
+Prints a row for each module, with the lines of its functions, and of those that decide anything
+in fewer than three recordings; `--fewer N` lists the functions that decide anything in fewer
 than N recordings, `--module` those of one module only.
 """
 
@@ -18,10 +18,11 @@ import argparse
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -48,6 +49,8 @@ class Row(NamedTuple):
         never: Of these, how many were never called.
         nothing: How many were called, and never decided anything.
         few: How many decided something in fewer than `FEW` recordings.
+        lines: Of its functions.
+        seldom: Of these, those of functions that are counted in one of the three.
     """
 
     module: str
@@ -55,6 +58,8 @@ class Row(NamedTuple):
     never: int
     nothing: int
     few: int
+    lines: int
+    seldom: int
 
 
 class Decisions:
@@ -63,28 +68,35 @@ class Decisions:
     def __init__(self) -> None:
         self.called: set[Function] = set()
         self.decided: set[Function] = set()
-        self._measured: dict[CodeType, Function | None] = {}
 
     def __enter__(self) -> Self:
-        sys.setprofile(self._note)
+        sys.settrace(self._entered)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.setprofile(None)
+        sys.settrace(None)
 
-    def _note(self, frame: FrameType, event: str, value: object) -> None:
-        if event != "return":
-            return
-        code = frame.f_code
-        if code not in self._measured:
-            self._measured[code] = _function_of(code)
-        function = self._measured[code]
-        if function is not None:
-            self.called.add(function)
-            if _is_something(value):
+    def _entered(
+        self, frame: FrameType, _event: str, _value: object
+    ) -> Callable[[FrameType, str, object], Any] | None:
+        """Note a call; return what notes its end, if that may say more."""
+        function = _function_of(frame.f_code)
+        if function is None:
+            return None
+        self.called.add(function)
+        if function in self.decided:
+            return None
+        frame.f_trace_lines = False
+
+        def left(_frame: FrameType, event: str, value: object) -> Any:
+            if event == "return" and _is_something(value):
                 self.decided.add(function)
+            return left
+
+        return left
 
 
+@cache
 def _function_of(code: CodeType) -> Function | None:
     if "<" in code.co_name or not code.co_filename.startswith(f"{_ROOT}/"):
         return None
@@ -98,25 +110,31 @@ def _is_something(value: object) -> bool:
     return bool(value) if isinstance(value, _SIZED) else True
 
 
-def functions() -> Iterator[Function]:
-    """Yield the functions and methods of the analysis."""
-    for file in sorted(_ROOT.rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
-        yield from _inside(tree, file.relative_to(_ROOT).as_posix(), "")
+def functions() -> dict[Function, int]:
+    """Return the functions and methods of the analysis, and the lines of each."""
+    return {
+        (file.relative_to(_ROOT).as_posix(), name): lines
+        for file in sorted(_ROOT.rglob("*.py"))
+        for name, lines in _inside(ast.parse(file.read_text("utf-8")), "")
+    }
 
 
-def _inside(node: ast.AST, file: str, outer: str) -> Iterator[Function]:
+def _inside(node: ast.AST, outer: str) -> Iterator[tuple[str, int]]:
+    """Yield names and lines of the functions in a node; one in another one counts by itself."""
     for each in ast.iter_child_nodes(node):
         name = outer
         if isinstance(each, ast.FunctionDef | ast.ClassDef):
             name = f"{outer}.{each.name}".lstrip(".")
-            if isinstance(each, ast.FunctionDef):
-                yield file, name
-        yield from _inside(each, file, name)
+        within = [*_inside(each, name)]
+        if isinstance(each, ast.FunctionDef):
+            first = min([each.lineno, *(n.lineno for n in each.decorator_list)])
+            own = (each.end_lineno or first) - first + 1
+            yield name, own - sum(lines for _, lines in within)
+        yield from within
 
 
 def rows(
-    known: Sequence[Function], called: set[Function], decided: Counter[Function]
+    known: Mapping[Function, int], called: set[Function], decided: Counter[Function]
 ) -> list[Row]:
     """Return the rows of all modules, those with the most seldom used functions first."""
     found = []
@@ -129,6 +147,8 @@ def rows(
                 never=sum(each not in called for each in own),
                 nothing=sum(each in called and not decided[each] for each in own),
                 few=sum(0 < decided[each] < FEW for each in own),
+                lines=sum(known[each] for each in own),
+                seldom=sum(known[each] for each in own if decided[each] < FEW),
             )
         )
     return sorted(found, key=lambda row: -(row.never + row.nothing + row.few))
@@ -149,15 +169,15 @@ def main(arguments: Sequence[str]) -> int:
                 card_of(run, analyse.findings_in(run))
             called |= seen.called
             decided.update(seen.decided)
-    known = [each for each in functions() if each[0].startswith(asked.module)]
+    known = {e: n for e, n in functions().items() if e[0].startswith(asked.module)}
     table = rows(known, called, decided)
     print(f"{number} recordings; fewer than {FEW} of them decide in `few` functions")
     for row in (Row._fields, *table, _total(table)):
         module, *numbers = map(str, row)
         print("  ".join([module.ljust(40), *(each.rjust(9) for each in numbers)]))
-    for module, name in known:
+    for (module, name), lines in known.items():
         if decided[module, name] < asked.fewer:
-            print(f"{decided[module, name]:5}  {module} {name}")
+            print(f"{decided[module, name]:5}  {module} {name} {lines}")
     return 0
 
 
