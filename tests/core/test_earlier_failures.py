@@ -750,24 +750,6 @@ def test_what_a_driver_lacks_at_once_after_a_task_failed_is_that_tasks_result(
     assert found.rule == ("task-exception" if first else "driver-exception")
 
 
-@pytest.mark.parametrize(
-    ("line", "first"),
-    [("reel 9: KilledWorker", True), ("reel 9 is blank", False)],
-)
-def test_an_exception_that_the_driver_named_as_it_gave_up_is_what_it_counts(
-    line: str, *, first: bool
-) -> None:
-    ended = an_exception(
-        "Incomplete", "1 reel(s) left to do", traceback=f"{RAISES}Incomplete"
-    )
-    logged = a_log_line(
-        line, at=19.9, role="driver", source="driver", logger="reels", level=40
-    )
-    run = a_run(*a_killed_task(received=9.0), logged, failed_with(ended, at=20))
-    found = the_verdict(run)
-    assert found.rule == ("worker-exit" if first else "driver-exception")
-
-
 def test_of_several_kinds_of_failures_the_most_frequent_begins_the_headline() -> None:
     missing = a_failed_task("publish-1", "FileNotFoundError", "farm-07.csv", at=4.9)
     bad = [

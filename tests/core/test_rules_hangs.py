@@ -1202,32 +1202,6 @@ def test_our_own_end_of_a_run_of_which_nothing_was_reported_is_no_error_of_the_d
     assert "No task had finished for 1 m 19 s" in found.cause
 
 
-def an_unrunnable(key: str, *, at: float) -> Piece:
-    asks = {"key": key, "resources": {"TPU": 2}}
-    return an_event("tasks-unrunnable", at=at, lasted=12.0, tasks=[asks], number=1)
-
-
-def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
-    over = an_event("tasks-runnable", at=39.5)
-    waited = failed_with(an_exception("TimeoutError", ""), at=40)
-    stuck = an_unrunnable("train-1", at=25)
-    found = the_verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
-
-    assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
-    assert found.subject.key == "train-1"
-    assert "TPU=2" in found.title
-    assert "waited for 27 s when the run ended, while other tasks ran" in found.cause
-
-
-def test_a_task_that_found_its_worker_is_not_why() -> None:
-    over = an_event("tasks-runnable", at=27)
-    waited = failed_with(an_exception("TimeoutError", ""), at=40)
-    stuck = an_unrunnable("train-1", at=25)
-    found = the_verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
-
-    assert found.rule == "driver-exception"
-
-
 @pytest.mark.parametrize("goes_on", [[], [99.0]])
 def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
     goes_on: list[float],

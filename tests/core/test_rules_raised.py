@@ -621,36 +621,6 @@ def test_other_things_fail_than_tasks(message: str, at: float, rule: str) -> Non
     assert (found.rule, found.confidence) == (rule, "medium")
 
 
-LEFT = (
-    "Unhandled exception in async instruction for <Task finished name=\"execute('check-3')\" "
-    "coro=<Worker.execute() done> exception=SystemExit('row 13 is not valid')>\n"
-    'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in check\n'
-    "    sys.exit(text)\nSystemExit: row 13 is not valid\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("address", "rule"),
-    [("inproc://10.0.0.1/7/4", "worker-exit"), ("tcp://w1", "driver-killed")],
-)
-def test_an_exit_in_a_thread_of_the_driver_ends_the_loop_that_all_share(
-    address: str, rule: str
-) -> None:
-    found = the_verdict(
-        a_run(
-            a_worker(address, nanny=None),
-            a_graph(),
-            a_log_line(LEFT, source=address),
-            aborted(at=60.0),
-        )
-    )
-
-    assert found.rule == rule
-    if rule == "worker-exit":
-        assert "'row 13 is not valid'" in found.cause
-        assert "/jobs/a.py:9" in found.remedy
-
-
 @pytest.mark.parametrize("key", [None, "totals-1"])
 def test_a_task_that_asked_others_is_not_the_one_that_raised(key: str | None) -> None:
     leaf = '  File "/jobs/a.py", line 3, in leaf\n    1 / price\n'

@@ -5,12 +5,9 @@ The texts are those that Dask wrote when such runs were recorded on real cluster
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     START,
@@ -80,42 +77,6 @@ def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_err
     assert found.rule == "result-not-serializable"
     assert found.retry_advice == "environment"
     assert "the driver's environment" in found.remedy
-
-
-def a_result_nobody_heard_of(*more: Any) -> Finding:
-    """Return the verdict on a driver that was stopped after a worker's word."""
-    lock = a_task("open-1", typename="_thread.lock")
-    shown = REFUSED.replace("Could not serialize object of type lock", "{}").format(
-        "Failed to serialize <_thread.lock object at 0x7f2622e7c310>."
-    )
-    line = a_log_line(shown, at=5.0)
-    return the_verdict_on(a_worker(), a_graph(), lock, line, *more, aborted(at=90.0))
-
-
-DROPPED = a_log_line(
-    "Exception in callback <Task finished coro=<as_completed._track_future() done>>",
-    at=5.1,
-    role="driver",
-)
-
-
-def test_a_driver_that_waits_for_a_result_that_cannot_be_sent_is_reported() -> None:
-    found = a_result_nobody_heard_of(DROPPED)
-
-    assert (found.rule, found.confidence) == ("result-not-serializable", "high")
-    assert "'open'" in found.title
-    assert "cannot pickle '_thread.lock' object" in found.cause
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        pytest.param((), id="it may have handled the error"),
-        pytest.param((DROPPED, a_task("inc-2", start=20.0)), id="it went on"),
-    ],
-)
-def test_a_driver_that_was_stopped_at_something_else(more: tuple[Piece, ...]) -> None:
-    assert a_result_nobody_heard_of(*more).rule == "driver-killed"
 
 
 def test_the_same_words_from_a_task_are_the_tasks() -> None:
@@ -512,61 +473,6 @@ def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> 
 
     assert found.rule == "graph-not-serializable"
     assert "sqlite3.Connection" in found.title
-
-
-@pytest.mark.parametrize(
-    ("own", "rule"),
-    [
-        (None, "result-not-serializable"),
-        ("SystemExit: 1 of 8 tanks failed", "result-not-serializable"),
-        ("ZeroDivisionError: division by zero", "driver-exception"),
-    ],
-)
-def test_a_result_that_could_not_be_sent_is_the_reason_where_the_driver_handled_it(
-    own: str | None, rule: str
-) -> None:
-    refused = an_event(
-        "driver-call-failed", "driver", at=8.0, call="Future.result", pid=1,
-        exception="TypeError", message=REFUSED, key="open-1", identity="1",
-    )  # fmt: skip
-    name, _, message = (own or "").partition(": ")
-    line = "raise SystemExit(bad)" if name == "SystemExit" else "1 / 0"
-    shown = f'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    {line}\n{own}'
-    ended = an_exception(name, message, traceback=shown) if own else None
-    found = the_verdict_on(
-        a_worker(), a_graph(), a_task("open-1", typename="_thread.lock"), refused,
-        failed_with(ended, exit_code=None if own else 3),
-    )  # fmt: skip
-
-    assert found.rule == rule
-    assert ("'open' (lock)" in found.title) == (rule == "result-not-serializable")
-
-
-def test_a_graph_that_was_not_read_is_the_reason_where_the_driver_counts_its_errors() -> (
-    None
-):
-    unread = "Error during deserialization of the task graph. This frequently"
-    handled = [
-        an_event(
-            "driver-call-failed", "driver", at=8.0 + n / 10, call="Future.result", pid=1,
-            exception="RuntimeError", message=unread, key=f"level-{n}", identity=str(n),
-        )
-        for n in range(3)
-    ]  # fmt: skip
-    logged = a_log_line(
-        "Failed to deserialize <memory at 0x7f>\nTraceback (most recent call last):\n"
-        '  File "/jobs/gauges.py", line 9, in __setstate__\n'
-        "    raise RuntimeError(name)\nRuntimeError: gauge 3 is elsewhere",
-        role="scheduler", source="scheduler",
-    )  # fmt: skip
-    earlier = a_failed_task("rate-1", "KeyError", "no rate for 2019", at=3)
-    ended = an_exception("SystemExit", "3 of 3 tanks failed")
-    found = the_verdict_on(
-        a_worker(), a_graph(), earlier, logged, *handled, failed_with(ended)
-    )
-
-    assert found.rule == "graph-not-deserializable"
-    assert "gauge 3 is elsewhere" in found.title
 
 
 def test_what_dask_refused_is_the_reason_though_the_clean_up_failed_too() -> None:

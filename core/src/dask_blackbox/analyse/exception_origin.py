@@ -88,8 +88,7 @@ def failure_behind(end: EndOfWork) -> tuple[TaskFailure | None, bool]:
         return _killed_task(exception, end.failures), True
     leading = _leading_failure(exception, end)
     if leading is not None:
-        missed = _failed_before_it_gave_up(leading, end)
-        return missed or _first_of(leading, end.failures), missed is None
+        return _first_of(leading, end.failures), True
     return _missed_failure(exception, end) or _failure_presumed(exception, end), False
 
 
@@ -155,29 +154,6 @@ def _missed_something(exception: DriverException, end: EndOfWork) -> bool:
         and raised_outside_dask(text)
         and not raised_in_a_wait_for_dask(text)
     )
-
-
-def _failed_before_it_gave_up(
-    failure: TaskFailure, end: EndOfWork
-) -> TaskFailure | None:
-    """Return the task that another one may have waited for, and whose failure was not reported."""
-    if not _gave_up_waiting(failure):
-        return None
-    before = (
-        other
-        for other in end.failures
-        if other.key in end.unreceived
-        and other.prefix != failure.prefix
-        and other.at < failure.at
-        and not _gave_up_waiting(other)
-    )
-    return next(before, None)
-
-
-def _gave_up_waiting(failure: TaskFailure) -> bool:
-    """Return whether a task's own code raised because its time was up."""
-    named = class_of(failure.exception).endswith(("Timeout", "TimeoutError"))
-    return named and raised_on_purpose(failure.traceback)
 
 
 def _first_of(failure: TaskFailure, failures: tuple[TaskFailure, ...]) -> TaskFailure:

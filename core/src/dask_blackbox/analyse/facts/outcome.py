@@ -33,7 +33,6 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
-from dask_blackbox.analyse.symptoms import number_of_failures
 from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,
@@ -289,9 +288,7 @@ class _End:
         """What had ended the work before the driver raised its last exception."""
         if self.reason is not None:
             return _as_exception(self.reason)
-        return self._before_cleanup or _counted_errors(
-            self._run, self.raised, self.received
-        )
+        return self._before_cleanup
 
     @cached_property
     def _printed(self) -> PrintedFailure | None:
@@ -471,24 +468,6 @@ def _raised_before_cleanup(
         handled=(),
         cleanup=False,
     )
-
-
-def _counted_errors(
-    run: RunTables,
-    exception: DriverException | None,
-    received: tuple[DriverCallFailed, ...],
-) -> DriverException | None:
-    """Return the error of Dask's that a driver handled as often as it then says that it failed.
-
-    What tasks raised is known by their keys.
-    """
-    number = None if exception is None else number_of_failures(exception.message)
-    if not number or len(received) < number:
-        return None
-    last = received[-number:]
-    kinds = {(each.exception, each.message.partition("\n")[0]) for each in last}
-    of_tasks = {each.key for each in last} & {*run.errors["key"]}
-    return None if len(kinds) > 1 or of_tasks else _as_exception(last[-1])
 
 
 def _kind(run: RunTables) -> OutcomeKind:

@@ -9,7 +9,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
-from dask_blackbox.analyse.hang_texts import how_it_ended
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
 from dask_blackbox.analyse.signatures import lines_of
@@ -693,26 +692,6 @@ def TOO_MANY_OPEN_FILES(case: Case) -> Iterator[Finding]:
         text = f"The driver itself raised {raised}{at}"
         yield _found(case, text, worker=None, subject=Subject(), sure="high")
         return
-    yield from _unresponsive_findings(case)
-
-
-def _unresponsive_findings(case: Case) -> Iterator[Finding]:
-    """Yield that workers without descriptors stopped to answer, and nothing was raised."""
-    hang = case.hang
-    lines = _lines(case)
-    if hang is None or not len(lines):
-        return
-    last = lines.row(-1, named=True)
-    worker = last["source"] if last["role"] == "worker" else None
-    yield _found(
-        case,
-        f"{case.name_of(worker) if worker else 'A process'} could not open any more files or "
-        "connections. Dask only "
-        f"logs the error and waits. {how_it_ended(case, hang).rstrip('.')}",
-        worker=worker,
-        subject=Subject(worker=worker),
-        sure="medium",
-    )
 
 
 def _lines(case: Case) -> pl.DataFrame:

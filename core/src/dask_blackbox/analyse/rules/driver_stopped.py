@@ -26,7 +26,6 @@ from dask_blackbox.analyse.facts.units import (
     unit_at_its_limit,
     units_of,
 )
-from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack
 from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
@@ -87,7 +86,6 @@ from dask_blackbox.formatting import (
 from dask_blackbox.managers import manager_named
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
 from dask_blackbox.patterns import bounded
-from dask_blackbox.run_tables import epoch
 
 # driver-killed
 
@@ -633,8 +631,6 @@ _REAP_COMMAND = "`dask blackbox reap` closes the clusters of runs whose driver i
 
 # cancelled
 
-_CLOSED, _AT_ONCE = "nanny-close", 5.0
-
 _WHO_CLOSES = (
     "Find who closes it: `cluster.close()`, the end of a `with LocalCluster(…)`, or "
     "`client.shutdown()`, in the run itself or in another program. Fetch results first."
@@ -672,8 +668,6 @@ def CANCELLED(case: Case) -> Iterator[Finding]:
     if not case.failed:
         return
     if case.blame.failure is not None:
-        if case.blame.failure.killed and _all_were_closed(case, case.blame.failure.at):
-            yield _closed_under_work(case, case.blame.failure)
         return
     if case.outcome.kind == "interrupted":
         yield _interrupted(case)
@@ -906,35 +900,6 @@ def _is_unrelated(case: Case) -> bool:
     # One that is raised `from None` replaces what a call to Dask had raised.
     own = case.outcome.call is None and raised_outside_dask(case.exception.traceback)
     return timeout or own
-
-
-def _all_were_closed(case: Case, moment: float) -> bool:
-    """Return whether around then all workers left because their cluster object closed them."""
-    if case.deaths:
-        return False
-    left = epoch("left")
-    there = case.run.workers.filter(left.is_null() | (left > moment - _AT_ONCE))
-    closing = pl.col("closing").fill_null("").str.starts_with(_CLOSED)
-    closed = there.filter(closing & (left < moment + _AT_ONCE))
-    return 0 < len(there) == len(closed)
-
-
-def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
-    number = len(case.run.workers)
-    who = "Its only worker was" if number == 1 else f"All {number} workers were"
-    return CANCELLED.found(
-        _CLUSTER_CLOSED,
-        cause=(
-            f"{who} asked to close ({_CLOSED}) while {quoted_key(failure.key)} and "
-            "other tasks were unfinished. Dask counted that as worker deaths and gave "
-            "up on the task. No worker died."
-        ),
-        remedy=_WHO_CLOSES,
-        confidence="medium",
-        retry_advice="unknown",
-        subject=Subject(key=failure.key, prefix=failure.prefix),
-        evidence=case.exception_evidence(),
-    )
 
 
 def _interrupted(case: Case) -> Finding:

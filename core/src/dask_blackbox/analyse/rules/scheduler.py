@@ -249,7 +249,6 @@ def _finding(
         retry_advice=advice,
         evidence=(
             *case.exception_evidence(),
-            *_raised_before(received),
             *_reported_by("The scheduler closed", closing),
             *_reported_by(
                 "The scheduler did not answer", case.run.of(SchedulerUnresponsive)
@@ -350,16 +349,6 @@ def _left_work(case: Case) -> bool:
     """Return whether tasks that clients had requested were not done."""
     asked = sum(map(new_tasks, case.run.of(GraphUpdated)))
     return case.run.tasks.filter(FINISHED)["key"].n_unique() < asked
-
-
-def _raised_before(received: Sequence[DriverCallFailed]) -> Iterator[Evidence]:
-    for each in received[:1]:
-        yield Evidence(
-            text=f"{each.call} had raised {class_of(each.exception)}: "
-            f"{short(each.message, 200)}",
-            source="driver",
-            at=each.at,
-        )
 
 
 def _is_over(case: Case, end: _End) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.case import Case, subject_of
@@ -17,7 +16,6 @@ from dask_blackbox.analyse.frames import (
     cause_of_last,
     raised_at_end,
     raised_in_user_code,
-    raised_on_purpose,
     read_by_the_driver,
     root_of_chain,
     user_frame,
@@ -33,7 +31,7 @@ from dask_blackbox.analyse.missing_modules import (
     own_module,
 )
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signatures import any_of, lines_of
+from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.distributed import (
     GRAPH_NOT_DESERIALIZED,
     NOT_DESERIALIZED,
@@ -43,7 +41,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.analyse.standstills import Hang, HangingTask
 from dask_blackbox.events import DriverCallFailed, GraphFailed, GraphUpdated
-from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     article,
     as_code,
@@ -392,7 +390,6 @@ _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
 
 _CANNOT = bounded(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
 
-_DROPPED = "as_completed._track_future"
 
 _REFUSED = (NOT_SERIALIZED, PICKLE_FAILED)
 
@@ -402,19 +399,7 @@ def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or case.blame.failure is not None:
         return
-    call = _refused_call(case)
-    if call is not None:
-        refused = NOT_SERIALIZED.match(call.message)
-        chain = () if exception is None else exception.chain_ids
-        found = _unpicklable_result_text(case, call, refused["type"] if refused else "")
-        # An exit code, or a message of the job's own, does not prove it.
-        sure: Confidence = "high" if call.identity in chain else "medium"
-        yield msgspec.structs.replace(found, confidence=sure)
-        return
-    if exception is None or case.only_waited or case.raised("KeyboardInterrupt"):
-        yield from _lost_result_findings(case)
-        return
-    if not read_by_the_driver(exception.traceback):
+    if exception is None or not read_by_the_driver(exception.traceback):
         return
     refused = NOT_SERIALIZED.match(exception.message)
     if refused is not None:
@@ -423,78 +408,8 @@ def RESULT_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
         yield _could_not_be_read(case, exception)
 
 
-_REQUESTS = ("Future.result", "Client.gather")
-
-
-def _refused_call(case: Case) -> DriverCallFailed | None:
-    """Return the driver's last request for a result that could not be sent, if it handled that.
-
-    It then exits, or raises that something failed, and received nothing else in between.
-    """
-    exception, received = case.exception, case.outcome.received
-    if exception is not None and read_by_the_driver(exception.traceback):
-        return None  # it was not handled
-    last = received[-1] if received else None
-    if last is None or last.call not in _REQUESTS:
-        return None
-    gave_up = (
-        exception is None
-        or last.identity in exception.chain_ids
-        or raised_on_purpose(exception.traceback)
-    )
-    return last if gave_up and NOT_SERIALIZED.match(last.message) else None
-
-
-def _lost_result_findings(case: Case) -> Iterator[Finding]:
-    """Yield that the driver waited for a result that had failed to leave its worker.
-
-    `as_completed(…, with_results=True)` waits forever then; the tasks are all done.
-    """
-    refused = lines_of(case.run, *_REFUSED, by=["worker"])
-    hang = case.standstill
-    if not len(refused) or case.deaths or (hang is not None and hang.wanted):
-        return
-    last = refused.row(-1, named=True)
-    if any(graph.at > last["at"].timestamp() for graph in case.run.of(GraphUpdated)):
-        return  # it continued
-    # The driver's own loop logs it, where an iterator of futures met it.
-    dropped = case.run.logs["message"].str.contains(_DROPPED, literal=True).any()
-    if not dropped and case.exception is None:
-        return  # it may have handled that, and have been at work of its own
-    found = any_of(last["message"], *_REFUSED)
-    kind = found["type"] if found else "unknown"
-    suspects = _that_returned(case, kind)
-    if not suspects or len(case.run.tasks.filter(pl.col("stop") > last["at"])):
-        return
-    first, what = suspects[0], quoted(dict.fromkeys(r["prefix"] for r in suspects))
-    because = _why(last["message"])
-    yield RESULT_NOT_SERIALIZABLE.found(
-        f"A result of {what} ({kind}) cannot be sent to the driver, which waits for it",
-        cause=(
-            f"{quoted_key(first['key'])} finished on {case.name_of(first['worker'])} "
-            f"and returned an object of type {kind}, which cannot be pickled{because}. "
-            "The worker logged an error, but the driver's loop received none "
-            "(`as_completed(…, with_results=True)` drops it). No task was left, and "
-            "the driver waited "
-            f"{'for more' if case.run.continues else 'until it was stopped'}."
-        ),
-        remedy=(
-            f"Return plain data from {what} (arrays, frames, paths, settings) and "
-            f"create the {kind} where it is used. If only workers need it, don't fetch "
-            "it: pass the future."
-        ),
-        confidence="high" if dropped else "medium",
-        subject=subject_of(first),
-        evidence=(
-            *_returned(suspects),
-            *log_evidence(case, *_REFUSED),
-            *case.exception_evidence(),
-        ),
-    )
-
-
 def _unpicklable_result_text(
-    case: Case, exception: DriverException | DriverCallFailed, kind: str
+    case: Case, exception: DriverException, kind: str
 ) -> Finding:
     suspects = _that_returned(case, kind)
     if not suspects and (holders := _that_may_hold(case)):

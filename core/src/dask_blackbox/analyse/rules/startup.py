@@ -37,15 +37,12 @@ from dask_blackbox.analyse.restrictions import (
     asks_for,
     offered,
     restrictions_in,
-    still_unrunnable,
     to_start,
 )
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.side_effects import (
     brief_command,
     death_timeout_of,
-    names_exit_of,
     program_exit_text,
 )
 from dask_blackbox.analyse.signatures import any_of, lines_of
@@ -295,7 +292,7 @@ def _ended_command(case: Case) -> PrintedFailure | None:
         return None
     waited = bool(unreached) or case.lacked_workers or _never_connected(case)
     waited = waited or (not len(case.run.workers) and bool(failed_commands(case)))
-    if not waited and not _reports_exit(case) and not _raised_by_a_command(case):
+    if not waited and not _raised_by_a_command(case):
         return None
     return next(ends_of_commands(case), None)
 
@@ -310,14 +307,6 @@ def _raised_by_a_command(case: Case) -> bool:
     """Return whether what ended a process of the run was no exception of the job's own code."""
     exception = case.exception
     return exception is not None and bool(COMMAND.search(exception.traceback))
-
-
-def _reports_exit(case: Case) -> bool:
-    """Return whether the driver raised that a command of Dask's had exited, with its code."""
-    exception = case.exception
-    return exception is not None and any(
-        names_exit_of(each, exception.message) for each in failed_commands(case)
-    )
 
 
 def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
@@ -1233,7 +1222,6 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     """Yield what waited forever, as Dask waits by default without a message."""
     hang = case.hang
     if hang is None:
-        yield from _unrunnable_among_others(case)
         return
     restricted = [each for each in hang.unrunnable if asks_for(each)]
     if restricted:
@@ -1244,41 +1232,6 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
             yield _other_cluster_finding(case, hang, elsewhere)
         elif _all_left(case):
             yield _no_workers_finding(case, hang)
-
-
-def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
-    """Yield what waited forever while other tasks of the run continued."""
-    if not case.failed or case.blame.failure is not None or not case.gave_no_reason:
-        return
-    stuck = still_unrunnable(case)
-    if stuck is None:
-        return
-    task = stuck.tasks[0]
-    key, restriction = task.key, asks_for(task)
-    waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
-    yield NO_VALID_WORKER.found(
-        _title_of_restricted(case, key, restriction),
-        cause=(
-            f"{quoted_key(key)} asks for {short(restriction, 200)}, and no worker has "
-            f"that{offered(case, task)}. It had waited for {duration(waited)} when the run "
-            "ended, while other tasks ran. Dask waits for such a worker without "
-            "logging anything."
-        ),
-        remedy=_remedy_no_valid_worker(restriction, task),
-        confidence="medium",
-        subject=Subject(key=key, prefix=case.prefix_of(key)),
-        evidence=(
-            *case.exception_evidence(),
-            Evidence(
-                text=(
-                    f"{counted(stuck.number, 'task')} waited for a missing worker; "
-                    f"{quoted_key(key)} had waited for {duration(stuck.lasted)}."
-                ),
-                source="events",
-                at=stuck.at,
-            ),
-        ),
-    )
 
 
 def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:

@@ -36,8 +36,6 @@ from dask_blackbox.analyse.offers import several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.rules.job_ends import full_units_at, killed_in_full_units
 from dask_blackbox.analyse.signals import sender_of, signal_in
-from dask_blackbox.analyse.signatures import lines_of
-from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.analyse.wording.words_of_exits import how_full, sent_at, who_sent
 from dask_blackbox.analyse.worker_memory import (
     MemoryNeed,
@@ -325,7 +323,6 @@ def WORKER_ABORT(case: Case) -> Iterator[Finding]:
 # `sys.exit` in a task passes through Dask and takes the whole worker with it; with code 0 not
 # even the nanny's log says that anything happened.
 
-_QUOTES = "'\""
 _JUST_NOW = 1.0  # seconds that a line may be older than the exit of who printed it
 
 
@@ -333,7 +330,6 @@ _JUST_NOW = 1.0  # seconds that a line may be older than the exit of who printed
 def WORKER_EXIT(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_EXIT.slug)
     if not deaths:
-        yield from _in_a_thread(case)
         return
     code = deaths[-1].exit_code
     frame = _exit_frame(deaths)
@@ -343,9 +339,7 @@ def WORKER_EXIT(case: Case) -> Iterator[Finding]:
         WORKER_EXIT,
         did="exited",
         how=f"with code {code}",
-        more=(
-            f"`sys.exit` was called at {frame}{_exit_text(deaths)}. " if frame else ""
-        )
+        more=(f"`sys.exit` was called at {frame}. " if frame else "")
         + _printed(case, deaths[-1]),
         remedy=(
             f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
@@ -354,59 +348,6 @@ def WORKER_EXIT(case: Case) -> Iterator[Finding]:
             "the worker keeps its data."
         ),
     )
-
-
-def _in_a_thread(case: Case) -> Iterator[Finding]:
-    """Yield that a task ended the event loop of a process that driver and worker share.
-
-    Nothing dies then, and nothing moves any more.
-    """
-    shared = any(a.startswith("inproc:") for a in case.run.workers["address"])
-    if not case.failed or case.blame.failure or case.deaths:
-        return
-    if not shared or not (case.gave_no_reason or case.raised("KeyboardInterrupt")):
-        return
-    lines = lines_of(case.run, TASK_CALLED_EXIT)
-    for row in lines.head(1).iter_rows(named=True):
-        found = TASK_CALLED_EXIT.search(row["message"])
-        if found is None:
-            return
-        key, frame = found["key"], user_frame(row["message"])
-        at = f" at {frame}" if frame else ""
-        look = code_line(frame, ": see ")
-        yield WORKER_EXIT.found(
-            f"'{short(case.prefix_of(key), 40)}' called sys.exit in the driver's own process",
-            cause=(
-                f"{quoted_key(key)} raised "
-                f"SystemExit({short(found['said'], 120)}){at}. Its worker is a thread "
-                "of the driver's process (`processes=False`), so this ended the event "
-                "loop of scheduler and workers. No process ended, and nothing ran "
-                "until the driver was stopped."
-            ),
-            remedy=(
-                f"Raise an exception instead of `sys.exit`{look}: it reaches the client with "
-                "its traceback."
-            ),
-            confidence="high",
-            subject=Subject(key=key, prefix=case.prefix_of(key)),
-            evidence=(
-                Evidence(
-                    text=short(row["message"], 400),
-                    source="logs",
-                    at=row["at"].timestamp(),
-                    see=case.show_command("logs", "--filter", "SystemExit"),
-                ),
-            ),
-        )
-
-
-def _exit_text(deaths: tuple[WorkerExit, ...]) -> str:
-    """Return what `sys.exit` was given, if that was a text."""
-    lines = (line for death in reversed(deaths) for line in reversed(death.last_lines))
-    found = next(filter(None, map(TASK_CALLED_EXIT.search, lines)), None)
-    if found is None or found["said"].isdecimal() or not found["said"]:
-        return ""
-    return f" with “{short(found['said'].strip(_QUOTES), 160)}”"
 
 
 def _printed(case: Case, death: WorkerExit) -> str:

@@ -53,16 +53,6 @@ TASK_KILLED_ITS_WORKERS = Signature(
         "https://distributed.dask.org/en/stable/killed.html."
     ),
 )
-TASK_CALLED_EXIT = Signature(
-    (
-        r"""Unhandled exception in async instruction for [^\n(]*execute\(['"](?P<key>.{1,300}?)['"]\)"""
-        r""".{0,100}?exception=SystemExit\((?P<said>.{0,300}?)\)>"""
-    ),
-    (
-        "Unhandled exception in async instruction for <Task finished name=\"execute('leave-1')\" "
-        "coro=<Worker.execute() done> exception=SystemExit(4)>"
-    ),
-)
 COMM_CLOSED = Signature(
     r"\(closed\) [^>]*\bremote=(?P<address>[^\s>]+)>",
     (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,7 +18,7 @@ from dask_blackbox.analyse.causes.earlier.incident import (
     of_task,
 )
 from dask_blackbox.analyse.causes.earlier.of_lines import ERROR_WORDS
-from dask_blackbox.analyse.driver_output import last_output, own_lines
+from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.exception_context import ended_thread, errors_before
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.suspects import suspects_of
@@ -291,21 +290,8 @@ def _is_missed(case: Case, failure: TaskFailure, numbers: set[int]) -> bool:
             number > 1
             or bounded(rf"{ERROR_WORDS}|\b1 of \d").search(exception.message)
             is not None
-            or _was_printed_at_the_end(case, failure)
         )
         for number in numbers
-    )
-
-
-def _was_printed_at_the_end(case: Case, failure: TaskFailure) -> bool:
-    """Return whether the driver's own code named the exception of a task just before it ended."""
-    name, decided = class_of(failure.exception), case.outcome.decided_at
-    if decided is None:
-        return False
-    just_before = epoch("at").is_between(decided - AT_ONCE, decided)
-    lines = own_lines(case.run).filter((pl.col("role") == "driver") & just_before)
-    return any(
-        bounded(rf"\b{re.escape(name)}\b").search(each) for each in lines["message"]
     )
 
 
