@@ -30,6 +30,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("healthy", None, ""),
         ("memory", "worker-job-memory", "killed at its memory limit of 700 MiB"),
         ("drain", "worker-evicted", "node node-1 was drained or removed"),
+        ("unscheduled", "pod-not-started", "Insufficient memory"),
+        ("killed", "driver-killed", "SIGKILL"),
         ("image", "pod-not-started", "of workers cannot start because their image"),
         ("scheduler", "pod-not-started", "whose scheduler never started, cannot start"),
     ],
@@ -46,6 +48,7 @@ def test_what_kubernetes_says_is_the_verdict(
 
     assert (run.state == "succeeded") is (rule is None), printed[-2_000:]
     found = run.findings()
+    assert rule or not found, found
     assert [each.rule for each in found if each.severity == "failure"][:1] == (
         [rule] if rule else []
     )

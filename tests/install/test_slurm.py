@@ -237,7 +237,9 @@ def test_a_driver_that_is_killed_is_the_verdict(
 
     run = Run.open(str(recording))
     is_the_verdict(run, Expected("driver-killed", "by SIGKILL", "unknown"))
-    assert [each.rule for each in run.findings()] == ["driver-killed"]
+    # The scheduler's last rows are lost: it was in the driver's process.
+    said = [each.rule for each in run.findings() if each.severity != "notice"]
+    assert said == ["driver-killed"]
 
 
 def test_a_full_cluster_is_the_verdict(

@@ -82,6 +82,21 @@ def test_nothing_is_found_in_a_run_that_ends_its_workers(
     assert found.findings() == ()
 
 
+def test_a_worker_that_is_killed_with_its_nanny_is_named_with_its_host(
+    python: Path, server: Server, tmp_path: Path
+) -> None:
+    run = (python.parent / "dask", "blackbox", "run", "--store", tmp_path / "store")
+    found, printed = recorded(
+        python, server, tmp_path, "lost", *run, "--job", "nightly", "--"
+    )
+
+    assert found.state == "failed", printed
+    verdict = found.findings()[0]
+    assert (verdict.rule, verdict.confidence) == ("worker-host-lost", "high")
+    assert "together with its nanny" in verdict.title
+    assert "127.0.0.1" in verdict.remedy
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_nothing_is_found_in_a_run_that_its_scheduler_records(
     python: Path, server: Server, tmp_path: Path, ending: str

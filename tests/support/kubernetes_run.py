@@ -185,12 +185,34 @@ def wait_for_scheduler() -> None:
     )
 
 
-def record_command(folder: Path) -> None:
-    """Record a command that makes such a cluster object."""
+def work_until_killed() -> None:
+    """Make a cluster object, and send SIGKILL to this process during the work."""
+    from dask_kubernetes.operator import KubeCluster
+    from distributed import Client
+
+    cluster = KubeCluster(
+        custom_cluster_spec=specification("killed"), namespace="default", quiet=True
+    )
+    client = Client(cluster)
+    client.wait_for_workers(1, timeout=_ENDING)
+    running = client.submit(nap, 300)
+    while not any(client.processing().values()):
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGKILL)
+    running.result()
+
+
+def record_command(folder: Path, ending: str) -> None:
+    """Record a command that makes a cluster object."""
     dask = Path(sys.executable).parent / "dask"
     run = (dask, "blackbox", "run", "--store", folder / "store", "--job", "nightly")
-    command = (sys.executable, __file__, folder, "inner")
-    subprocess.run([*run, "--run-id", "scheduler", "--", *command], check=False)
+    command = (sys.executable, __file__, folder, f"inner-{ending}")
+    subprocess.run([*run, "--run-id", ending, "--", *command], check=False)
+    complete = f"store/runs/job=nightly/run={ending}/attempt=1/complete.json"
+    deadline = time.monotonic() + _ENDING
+    # The recorder may outlive the command.
+    while not (folder / complete).exists() and time.monotonic() < deadline:
+        time.sleep(0.2)
 
 
 def job(client: Any, ending: str, url: str, folder: Path) -> None:
@@ -228,8 +250,8 @@ def main(folder: Path, ending: str) -> None:
     )
     with ExitStack() as stack:
         url = started(folder, stack)
-        if ending == "scheduler":
-            record_command(folder)
+        if ending in ("scheduler", "killed"):
+            record_command(folder, ending)
             return
         cluster = KubeCluster(
             custom_cluster_spec=specification(ending), namespace="default", quiet=True
@@ -240,7 +262,9 @@ def main(folder: Path, ending: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "inner":
+    if sys.argv[2] == "inner-scheduler":
         wait_for_scheduler()
+    elif sys.argv[2] == "inner-killed":
+        work_until_killed()
     else:
         main(Path(sys.argv[1]), sys.argv[2])

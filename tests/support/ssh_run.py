@@ -8,6 +8,8 @@ makes two workers, works, and ends as ENDING says.
 from __future__ import annotations
 
 import getpass
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +23,12 @@ def step(number: int) -> int:
     return number
 
 
+def die() -> None:
+    """End the worker and its nanny at once, as a host that is lost does."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def until(condition: Callable[[], Any]) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + _TIMEOUT
@@ -31,8 +39,10 @@ def until(condition: Callable[[], Any]) -> None:
 
 def main(port: int, key: str, ending: str) -> None:
     """Run the driver."""
+    import dask
     from distributed import Client, SSHCluster
 
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
     connection = {
         "port": port, "client_keys": [key], "known_hosts": None, "username": getpass.getuser(),
     }  # fmt: skip
@@ -46,6 +56,8 @@ def main(port: int, key: str, ending: str) -> None:
     ):  # fmt: skip
         client.wait_for_workers(2, timeout=_TIMEOUT)
         client.gather(client.map(step, range(20)))
+        if ending == "lost":
+            client.submit(die).result()
         if ending == "scale-down":
             cluster.scale(1)
             until(lambda: len(client.scheduler_info()["workers"]) == 1)
