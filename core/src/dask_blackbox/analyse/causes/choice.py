@@ -200,7 +200,7 @@ class _Known:
     @classmethod
     def of(cls, case: Case, verdict: Finding) -> _Known:
         """Return what a verdict reports."""
-        own = tuple(_own_errors(case))
+        own = tuple(_own_errors(case, verdict))
         # Of an exit code, nothing is known but what was handled and printed last.
         exited = case.exception is None and verdict.rule in OF_THE_DRIVER
         handled = case.outcome.survived[-1:] if exited else ()
@@ -235,14 +235,16 @@ class _Known:
         return any(name == earlier.name for name, _ in errors)
 
 
-def _own_errors(case: Case) -> Iterator[tuple[str, str]]:
+def _own_errors(case: Case, verdict: Finding) -> Iterator[tuple[str, str]]:
     """Yield class and message of what a verdict on an error is about."""
     exception, ended = case.exception, what_ended(case)
     if exception is None:
         return
     if ended is not None and not case.only_waits:
         yield class_of(ended[0]), ended[1]
-    thread = thread_that_was_missed(case, exception)
+    # Of a stall, the thread that was to end it is what came before.
+    about_thread = verdict.rule in OF_THE_DRIVER
+    thread = thread_that_was_missed(case, exception) if about_thread else None
     if thread is not None:
         yield thread.exception, thread.message
 
