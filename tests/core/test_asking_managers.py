@@ -459,7 +459,7 @@ def test_the_log_of_a_job_says_why_its_worker_did_not_start() -> None:
 def test_a_module_that_could_not_be_loaded_is_why_its_worker_did_not_start(
     line: str,
 ) -> None:
-    """The script goes on without it, and ends for want of what it would have brought."""
+    """The script goes on without it, and ends because it lacks what that would have brought."""
     failed = an_event("unit-state", JOB, at=5.0, state="FAILED", exit_code=127)
     last = "slurm_script: line 12: python-of-science: command not found"
     log = an_event("unit-log", JOB, at=5.0, path="/logs/w-12.err", lines=[line, last])

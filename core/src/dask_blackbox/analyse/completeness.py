@@ -210,7 +210,7 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     unread = [(each, "was lost with it") for each in run.of(NannyLost)]
     answered = run.of(NannyResponded)
     unread += [(each, "did not report its exit") for each in answered]
-    # What one wrote last that was told to end, and had nothing to do, is about that.
+    # What one wrote last that was asked to end, and had nothing to do, is about that.
     exits = worker_exits_of(run) if unread else ()
     read |= {each.pid for each in exits if each.ordered_by and not each.running_on}
     for event, why in unread:

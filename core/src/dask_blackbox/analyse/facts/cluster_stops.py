@@ -1,6 +1,6 @@
 """Clusters that are stopped as a whole: their workers first, and then their scheduler.
 
-A manager that is told to end a cluster (a gateway, an operator, a person) sends a signal to each
+A manager that is asked to end a cluster (a gateway, an operator, a person) sends a signal to each
 of its processes.  Where that was not the driver's order, the loss of the scheduler is what the
 run lost; that its workers had been ended a moment before is part of it.
 """

@@ -252,7 +252,7 @@ def _by_its_job(case: Case) -> Finding | None:
 def _on_a_module(lines: list[str]) -> tuple[str, str]:
     """Return the line of a job's log that says why it failed, and a sentence on an earlier one.
 
-    A script goes on without a module, and ends for want of what that would have brought.
+    A script goes on without a module, and ends because it lacks what that would have brought.
     """
     module = next((line for line in lines[:-1] if _MODULE_FAILED.search(line)), None)
     if module is None:
