@@ -214,7 +214,7 @@ def _remove_cgroups(names: Iterable[str]) -> None:
     for controller, name in product(_CONTROLLERS, names):
         root = Path("/sys/fs/cgroup") / controller / f"slurm_{name}"
         folders = [each for each in root.rglob("*") if each.is_dir()]
-        for each in [*sorted(folders, reverse=True), *([root] if folders else ())]:
+        for each in [*sorted(folders, reverse=True), root]:
             with suppress(OSError):
                 each.rmdir()
 

@@ -336,8 +336,8 @@ def unit_that_was_full(run: RunTables, death: WorkerExit) -> Unit | None:
     unit = units_of(run).of_worker(death.address, death.name)
     if unit is None or not death.oom_kills:
         return None
-    # A worker that dies at once has not told its limits; its nanny is in the same cgroup.
-    told = [
+    # A worker that dies at once has not reported its limits; its nanny is in the same cgroup.
+    reported = [
         x.limits.get("cgroup", 0)
         for x in run.of(ProcessAncestors)
         if x.subject == death.address
@@ -345,7 +345,7 @@ def unit_that_was_full(run: RunTables, death: WorkerExit) -> Unit | None:
     seen = [
         x.cgroup_limit for x in run.of(WorkerExitReport) if x.subject == death.address
     ]
-    own = next((x for x in (*reversed(told), *seen) if x), 0)
+    own = next((x for x in (*reversed(reported), *seen) if x), 0)
     limit = memory_limit_of(unit)
     return unit if abs(own - limit) < _ALIKE * limit else None
 
