@@ -43,6 +43,7 @@ from dask_blackbox.protocol.messages import (
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000
+_LOOK = 0.005  # seconds
 _ORDER_TIMEOUT = 2.0
 _UNACKNOWLEDGED = 200
 """Batches that are kept for another recorder at most; a pipe holds fewer of most sizes."""
@@ -54,6 +55,37 @@ _MASK = Mask(values=())
 """Not sent itself: what is said of values to mask is sent before it."""
 
 _connections = itertools.count(1)
+
+
+class _Orders:
+    """A bounded queue whose `put_nowait` takes no lock.
+
+    When the interpreter ends, a daemon thread stops wherever it is, also with the lock of a
+    `queue.Queue`: what is logged after that would wait for it forever.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._queue = queue.SimpleQueue[Order | tuple[str, list[object]] | None]()
+        self._most = most
+
+    def put_nowait(self, order: Order | tuple[str, list[object]] | None) -> None:
+        if self._queue.qsize() >= self._most:
+            raise queue.Full
+        self._queue.put(order)
+
+    def put(self, order: Order | None, *, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while self._queue.qsize() >= self._most:
+            if time.monotonic() > deadline:
+                raise queue.Full
+            time.sleep(_LOOK)
+        self._queue.put(order)
+
+    def get(self, *, timeout: float) -> Order | tuple[str, list[object]] | None:
+        return self._queue.get(timeout=timeout)
+
+    def get_nowait(self) -> Order | tuple[str, list[object]] | None:
+        return self._queue.get_nowait()
 
 
 class Link:
@@ -85,8 +117,7 @@ class Link:
         self._on_reach = on_reach
         self._outgoing, self._incoming, self.process = outgoing, incoming, process
         self._on_lost, self._leaving = on_lost, False
-        self._orders: queue.Queue[Order | tuple[str, list[object]] | None]
-        self._orders = queue.Queue(_WAITING)
+        self._orders = _Orders(_WAITING)
         self._replies: dict[str, Reply] = {}
         self._reply_arrived = threading.Condition()
         self._seq = 0
@@ -288,7 +319,7 @@ class Link:
                 rows.setdefault(order[0], []).append(order[1])
                 continue
             if order is None:
-                self._orders.put(None)
+                self._orders.put(None, timeout=_ORDER_TIMEOUT)
             rest = order
             break
         self._seq += 1
