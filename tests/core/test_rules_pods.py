@@ -248,18 +248,20 @@ def test_why_pods_did_not_start_is_the_verdict(case: str) -> None:
         assert text in f"{found.title} {found.cause} {found.remedy}"
 
 
+@pytest.mark.parametrize("deleted", [False, True])
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "TimeoutError"])
 def test_why_the_scheduler_of_a_cluster_object_did_not_start_is_the_verdict(
-    raised: str,
+    raised: str, *, deleted: bool
 ) -> None:
-    """Its driver waits without a client, until somebody interrupts it."""
+    """Its driver waits without a client, until somebody interrupts it and that ends the pod."""
     status, _ = STUCK["image"]
     pod = a_pod("shop-scheduler-5d9c7bf4c8-x2x2x", **{"phase": "Pending"} | status)
     named = an_event(
         "units-named", at=1.0, cluster="KubeCluster", units={"shop": "dask//x=shop"}
     )
+    after = (said(pod, gone=13.0),) if deleted else ()
     found = the_verdict_on(
-        named, ASKED, said(pod), failed_with(an_exception(raised, ""), at=12.0)
+        named, ASKED, said(pod), *after, failed_with(an_exception(raised, ""), at=12.0)
     )
 
     assert (found.rule, found.confidence) == ("pod-not-started", "high")

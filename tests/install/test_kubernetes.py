@@ -32,7 +32,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("drain", "worker-evicted", "node node-1 was drained or removed"),
         ("unscheduled", "pod-not-started", "Insufficient memory"),
         ("killed", "driver-killed", "SIGKILL"),
-        ("image", "pod-not-started", "of workers cannot start because their image"),
+        ("image", "pod-not-started", "cannot start because"),
         ("scheduler", "pod-not-started", "whose scheduler never started, cannot start"),
     ],
 )

@@ -173,6 +173,13 @@ class Unit:
             past.pop()
         return replace(self, states=tuple(past), over=True) if past else self
 
+    def as_it_waited(self) -> Unit:
+        """Return it as it was before something ended it, if it never started."""
+        if self.pending is None:
+            return self
+        states = self.states[: self.states.index(self.pending) + 1]
+        return replace(self, states=states, over=False)
+
     @property
     def word(self) -> str:
         """What its manager calls such a unit: `job`, `pod`."""

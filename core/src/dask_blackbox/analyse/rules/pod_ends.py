@@ -90,14 +90,16 @@ def POD_NOT_STARTED(case: Case) -> Iterator[Finding]:
     if state is None:
         return
     what, remedy = _why_not_started(state)
-    many = f"{len(units)} pods" if len(units) > 1 else "A pod"
+    many, their = (
+        (f"{len(units)} pods", "their") if len(units) > 1 else ("A pod", "its")
+    )
     whose = (
         "of workers" if of_workers else "of the cluster, whose scheduler never started,"
     )
     why = f": {short(state.reason.strip(), 160)}" if state.reason else ""
     unscheduled = state.state in UNSCHEDULED
     yield POD_NOT_STARTED.found(
-        f"{many} {whose} {what}{why}",
+        f"{many} {whose} {what.format(their=their)}{why}",
         cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}."
         f"{_last_line(units[-1])}",
         remedy=remedy,
@@ -122,7 +124,9 @@ def _not_started(case: Case) -> list[Unit]:
     """Return the pods that wait for something, or else those that ended before a worker joined."""
     pods = [each for each in units_of(case.run).all if each.word == "pod"]
     waiting = (*NOT_STARTED, *UNSCHEDULED)
-    stuck = [each for each in pods if each.state and each.state.state in waiting]
+    # The end of the run deletes pods that wait.
+    waited = [each.as_it_waited() for each in pods]
+    stuck = [each for each in waited if each.state and each.state.state in waiting]
     if stuck or case.deaths:
         return stuck
     of_workers = [each for each in pods if each.state and each.state.worker]
@@ -145,7 +149,7 @@ def _why_not_started(state: UnitState) -> tuple[str, str]:
         requested = f" (requested: {wanted})" if wanted else ""
         return "cannot be scheduled", _OF_UNSCHEDULED.format(requested=requested)
     if state.state in _PULL:
-        what = "cannot start because their image cannot be pulled"
+        what = "cannot start because {their} image cannot be pulled"
         return what, _OF_IMAGE.format(image=state.image)
     if state.state in NOT_STARTED:
         return "cannot be started", _OF_CONFIGURATION
