@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dask_failures.diagnoser import Request, diagnoser_of
 
 CONTRACT = Path(__file__).parents[1] / "docs" / "contract.md"
 
@@ -214,3 +217,13 @@ def test_scripts_run_under_a_recorder(a_set: Path, tmp_path: Path) -> None:
     assert found.keys() == {"lost_sheep"}  # the others have no script
     assert found["lost_sheep"]["kind"] == "right"
     assert found["lost_sheep"]["text"].endswith("ValueError\nlost_sheep\n1")
+
+
+def test_an_answer_counts_though_its_request_was_not_read() -> None:
+    # The request is larger than a pipe holds: writing it fails once the process has ended.
+    request = Request(case="farm/lost_sheep", run="x" * 2**20)
+    code = f"print({json.dumps(json.dumps({'cause': 'task-exception'}))})"
+    command = shlex.join([sys.executable, "-c", code])
+
+    with closing(diagnoser_of(command, stream=True, timeout=60)) as diagnoser:
+        assert diagnoser.ask(request).cause == "task-exception"

@@ -127,12 +127,12 @@ class StreamingDiagnoser:
         if self._process is None:
             self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
             self._process = started(self._words, self._command, self._errors)
-        line = b""
+        # One that ended without reading may have printed an answer.
         with suppress(BrokenPipeError):
             assert self._process.stdin is not None  # noqa: S101 - it is a pipe
             self._process.stdin.write(msgspec.json.encode(request) + b"\n")
             self._process.stdin.flush()
-            line = self._line()
+        line = self._line()
         if not line:
             assert self._errors is not None  # noqa: S101 - made above
             with suppress(subprocess.TimeoutExpired):
