@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import email.message
 import hashlib
 import hmac
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from email.header import decode_header, make_header
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import aiosmtpd.controller
+import aiosmtpd.handlers
 import dask.config
+import msgspec
 import pytest
 from click.testing import CliRunner
 from conditions import until
@@ -245,6 +251,68 @@ def test_other_addresses_are_apprises() -> None:
     assert found["title"] == "nightly: KeyError in 'clean'"
     assert "Add the column." in found["message"]
     assert refused == ["nosuchservice://: apprise cannot read this address"]
+
+
+HOSTILE = "ValueError: <!channel> @here <https://evil.example|click> <img src=x> a@here.example"
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("scheme", ["http", "json", "mmost"])
+def test_what_a_program_printed_mentions_nobody_in_a_chat(scheme: str) -> None:
+    with listening(200) as hook:
+        url = hook.url.replace("http://", f"{scheme}://")
+        card = msgspec.structs.replace(a_card(), headline=HOSTILE)
+        assert send_notices(config(url), card, "failed") == []
+
+    text = "".join(str(hook.news[0].get(name)) for name in ("text", "title", "message"))
+    assert "ValueError: <\u200b!channel> @\u200bhere <\u200bhttps://evil" in text
+    assert "a@here.example" in text
+    assert "<!channel>" not in text
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+def test_a_service_that_shows_html_gets_the_text_escaped() -> None:
+    with listening() as hook:
+        url = hook.url.replace("http://", "json://") + "?format=html"
+        card = msgspec.structs.replace(a_card(), job="<b>nightly</b>", run_id="<img>")
+        assert send_notices(config(url), card, "failed") == []
+
+    assert "Run:&nbsp;&lt;img&gt;" in hook.news[0]["message"]
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
+def test_a_mail_has_each_line_as_it_is() -> None:
+    mails: list[email.message.Message] = []
+
+    class Inbox(aiosmtpd.handlers.Message):
+        def handle_message(self, message: email.message.Message) -> None:
+            mails.append(message)
+
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = aiosmtpd.controller.Controller(Inbox(), hostname="127.0.0.1", port=port)
+    server.start()
+    try:
+        url = f"mailto://127.0.0.1:{port}?from=dask@example.com&to=oncall@example.com"
+        card = msgspec.structs.replace(a_card(), headline=HOSTILE)
+        assert send_notices(config(url), card, "failed") == []
+    finally:
+        server.stop()
+
+    [mail] = mails
+    assert "nightly: ValueError" in str(make_header(decode_header(mail["Subject"])))
+    assert mail.get_content_type() == "text/plain"
+    body = mail.get_payload(decode=True)
+    assert isinstance(body, bytes)
+    assert body.decode().splitlines() == [
+        "Run: run-7, attempt 1",
+        "Why: The column 'price' is missing.",
+        "What to do: Add the column.",
+        "Retry: unknown",
+        "",
+        "More: dask blackbox why nightly/run-7/1",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -65,11 +65,16 @@ def _expectations(expected: tuple[str, ...]) -> Iterator[tuple[str, float]]:
 def _send(late: list[tuple[str, str]], store: str) -> None:
     from dask_blackbox.protocol.notify_settings import notify_set
     from dask_blackbox.recorder.notices import deliver
-    from dask_blackbox.report.notice import Notice
+    from dask_blackbox.report.notice import Notice, without_mentions
 
     notify = notify_set()
     for job, text in late:
-        notice = Notice(subject=text, text=f"Store: {store}")
-        data = {"text": text, "news": "missing", "subject": text, "job": job}
+        notice = Notice(news="missing", subject=text, text=f"Store: {store}")
+        data = {
+            "text": without_mentions(text),
+            "news": "missing",
+            "subject": text,
+            "job": job,
+        }
         for problem in deliver(notify, notice, data):
             click.echo(f"a notice was not sent to {problem}", err=True)

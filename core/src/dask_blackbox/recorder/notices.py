@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from html import escape
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -24,11 +25,21 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress, viewer_links
 from dask_blackbox.protocol.messages import Config, Notify
 from dask_blackbox.protocol.notify_settings import WEBHOOKS
-from dask_blackbox.report.notice import Notice, notice_of
+from dask_blackbox.report.notice import Notice, notice_of, without_mentions
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
+_SLACK = "hooks.slack.com"
+_MAIL = ("mailto", "mailtos")
 SIGNATURE = "X-Dask-Blackbox-Signature"
+
+_KINDS = {
+    "failed": "failure",
+    "missing": "failure",
+    "recovered": "success",
+    "worse": "warning",
+}
+"""What news is to apprise, which gives it a colour, or an urgency where there is one."""
 
 _PAUSES = (0.0, 1.0, 4.0)
 _TIMEOUT = 5.0
@@ -53,7 +64,7 @@ def payload(
 ) -> dict[str, object]:
     """Return what webhooks get; `text` is what Slack and others show."""
     return {
-        "text": f"{notice.subject}\n{notice.text}",
+        "text": without_mentions(f"{notice.subject}\n{notice.text}"),
         "news": news,
         "subject": notice.subject,
         "job": card.job,
@@ -70,13 +81,12 @@ def payload(
 
 def deliver(notify: Notify, notice: Notice, data: Mapping[str, object]) -> list[str]:
     """Send a notice to every address, all at once; return what could not be sent."""
-    body = msgspec.json.encode(data)
     problems: list[str] = []
 
     def send(url: str) -> None:
         try:
             if urlsplit(url).scheme.lower() in WEBHOOKS:
-                _post(url, body, notify.secret)
+                _post(url, _body(url, data), notify.secret)
             else:
                 _by_apprise(url, notice)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is listed
@@ -96,6 +106,13 @@ def deliver(notify: Notify, notice: Notice, data: Mapping[str, object]) -> list[
     for each in problems:
         logger.warning("a notice was not sent to %s", each)
     return problems
+
+
+def _body(url: str, data: Mapping[str, object]) -> bytes:
+    text = data["text"]
+    if urlsplit(url).hostname == _SLACK:
+        text = escape(str(text), quote=False)  # as its documentation of texts says
+    return msgspec.json.encode({**data, "text": text})
 
 
 def _named(url: str) -> str:
@@ -148,5 +165,15 @@ def _by_apprise(url: str, notice: Notice) -> None:
     sender = apprise.Apprise()
     if not sender.add(url):
         raise ConfigurationError("apprise cannot read this address")
-    if not sender.notify(title=notice.subject, body=notice.text):
+    for service in sender if urlsplit(url).scheme.lower() in _MAIL else ():
+        # As HTML, its spaces would not break: no long line fits, no command can be pasted.
+        service.notify_format = apprise.NotifyFormat.TEXT
+    # Without its format, a text is HTML to Telegram and others, which refuses what is none.
+    accepted = sender.notify(
+        title=without_mentions(notice.subject),
+        body=without_mentions(notice.text),
+        body_format=apprise.NotifyFormat.TEXT,
+        notify_type=_KINDS[notice.news],
+    )
+    if not accepted:
         raise ConfigurationError("the service did not accept it")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from dask_blackbox.card_data import CardData
 from dask_blackbox.finding import WORSE, unusual
 from dask_blackbox.formatting import command, plain, short
+from dask_blackbox.patterns import bounded
 from dask_blackbox.report.wording import (
     blame_text,
     change_text,
@@ -20,15 +22,22 @@ from dask_blackbox.report.wording import (
 _MOST_CHANGES = 3
 _LONGEST_SUBJECT = 200
 
+_MENTION: Final = bounded(
+    r"<(?=[!@#]|\w{1,20}:)|(?<!\w)@(?=(?:all|channel|everyone|group|here|team)\b)"
+)
+"""What chat services take for a mention, which may call everybody, or for a named link."""
+
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """A message.
 
     Attributes:
+        news: `failed`, `recovered`, `worse`, or `missing` of a job that did not run.
         subject: One line.
         text: Plain text: what happened, why, what to do, and where there is more.
     """
 
+    news: str
     subject: str
     text: str
 
@@ -70,6 +79,16 @@ def notice_of(card: CardData, news: str, *, run: str, page: str | None) -> Notic
     more = page or command("why", run)
     identity = f"Run: {plain(card.run_id)}, attempt {card.attempt}"
     return Notice(
+        news=news,
         subject=subject.replace("\n", " "),
         text="\n".join([identity, *facts, "", f"More: {more}"]),
     )
+
+
+def without_mentions(text: str) -> str:
+    """Return a text that calls nobody where a chat service shows it, and names no link.
+
+    What users' programs print may have `<!channel>` or `@everyone`; a zero-width space
+    keeps it from being one.
+    """
+    return _MENTION.sub("\\g<0>\u200b", text)
