@@ -121,6 +121,84 @@ def test_a_main_module_that_cannot_be_imported_twice_is_the_likely_reason() -> N
     assert '`if __name__ == "__main__":`' in found.remedy
 
 
+def an_overload(**measured: float) -> Piece:
+    """Return that the driver's host was overloaded until the failure, with these numbers."""
+    usual = {"seconds": 20.0, "cores": 2, "busy": 40.0, "stolen": 0.0, "own": 4.0}
+    return an_event("host-overloaded", "driver", at=99.0, **{**usual, **measured})
+
+
+LATE = an_exception(
+    "RuntimeError",
+    "Nanny failed to start.",
+    traceback=f"TimeoutError: Nanny start timed out after 9s.{LINK}Traceback:\n"
+    "RuntimeError: Nanny failed to start.",
+)
+
+
+@pytest.mark.parametrize(
+    ("measured", "short_of", "advice"),
+    [
+        ({}, "100% of its 2 cores were in use, 10% by this run", "transient"),
+        ({"own": 38.0}, "95% by this run", "environment"),
+        ({"stolen": 8.0, "busy": 32.0}, "20% by its hypervisor (steal)", "transient"),
+        ({"busy": 3.0, "swapped": 3e9}, "moved 2.8 GiB to and from swap", "transient"),
+        ({"busy": 3.0, "disk_waits": 19.0}, "waited for its disk", "transient"),
+        ({"seconds": 5.0, "busy": 10.0}, "", "environment"),
+    ],
+)
+def test_a_start_that_timed_out_names_what_its_host_was_short_of(
+    measured: dict[str, float], short_of: str, advice: str
+) -> None:
+    failed = failed_with(LATE, at=100.0)
+    found = the_verdict_on(an_overload(**measured), failed, recorded=False)
+
+    assert (found.rule, found.retry_advice) == ("worker-start-failed", advice)
+    assert short_of in found.cause
+    assert ("did not start in time: the driver's host" in found.title) is bool(short_of)
+    assert ("more time to start" in (found.remedy or "")) is bool(short_of)
+
+
+def test_a_start_that_reports_its_error_is_not_blamed_on_the_load_of_its_host() -> None:
+    root = "Traceback:\nModuleNotFoundError: No module named 'sieve'"
+    found = the_verdict_on(an_overload(), not_started(root), recorded=False)
+
+    assert "sieve" in found.title
+    assert "core" not in found.cause
+
+
+@pytest.mark.parametrize(("kind", "named"), [("LocalCluster", True), ("SLURM", False)])
+def test_workers_that_start_on_an_overloaded_host_are_late_for_that(
+    kind: str, *, named: bool
+) -> None:
+    found = the_verdict_on(
+        an_event("driver-attached", "driver", pid=5, cluster={"kind": kind}),
+        an_overload(),
+        failed_with(WAITED, at=100.0),
+    )
+
+    assert found.rule == "workers-never-arrived"
+    assert ("the driver's host had no core left" in found.title) is named
+
+
+@pytest.mark.parametrize(
+    ("why", "named"), [("no answer", True), ("Connection refused", False)]
+)
+def test_a_driver_that_got_no_answer_on_an_overloaded_host_says_so(
+    why: str, *, named: bool
+) -> None:
+    address = "tcp://127.0.0.1:8786"
+    late = an_exception(
+        "OSError",
+        f"Timed out trying to connect to {address} after 30 s",
+        traceback=f"OSError: {why}{LINK}Traceback:\nOSError: Timed out trying to connect to "
+        f"{address} after 30 s",
+    )
+    found = the_verdict_on(an_overload(), failed_with(late, at=100.0), recorded=False)
+
+    assert found.rule == "cannot-connect"
+    assert ("had no core left" in found.title) is named
+
+
 def test_a_name_that_another_worker_has_is_named() -> None:
     reply = (
         "{'status': 'error', 'message': 'name taken, ripener', 'time': 1795747203.4}"

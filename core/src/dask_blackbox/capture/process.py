@@ -1,4 +1,5 @@
-"""This process: Python, system, image, settings, packages, ancestors, and changes of its state.
+"""This process and its host: Python, system, image, settings, packages, ancestors, load, and
+changes of its state.
 
 Containers receive images, tags and commits in environment variables with many names; only
 variables whose names indicate one of these are read.
@@ -167,6 +168,36 @@ def stat_fields(pid: object) -> list[str]:
             return file.read().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
         return []
+
+
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def host_cpu() -> dict[str, float]:
+    """Return the core-seconds that this host has worked, and that were stolen from it.
+
+    Empty where the system does not report them.
+    """
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = [int(each) for each in file.readline().split()[1:9]]
+        tick = os.sysconf("SC_CLK_TCK")
+        user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+    except (OSError, ValueError):
+        return {}
+    busy = user + nice + system + irq + softirq
+    return {"host_busy": busy / tick, "host_stolen": steal / tick}
+
+
+def host_swap() -> dict[str, float]:
+    """Return the bytes that this host has moved to and from its swap; empty: not reported."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as file:
+            pages = dict(line.split() for line in file if line.startswith("pswp"))
+        moved = int(pages["pswpin"]) + int(pages["pswpout"])
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {"host_swapped": float(moved * _PAGE_SIZE)}
 
 
 def _boot() -> str | None:

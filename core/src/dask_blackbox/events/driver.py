@@ -436,6 +436,32 @@ class DriverLoad(Event, frozen=True, kw_only=True):
     delayed: float = 0.0
 
 
+class HostOverloaded(Event, frozen=True, kw_only=True):
+    """The host of the driver had no core left, swapped, or only waited for its disk (Linux only).
+
+    One for each five seconds or so of that; the moment is their end.
+
+    Attributes:
+        seconds: What the numbers cover.
+        cores: That the host has.
+        busy: CPU seconds of the whole host.
+        stolen: CPU seconds that its hypervisor took.
+        own: CPU seconds of the run's processes on it; null: not known.
+        swapped: Bytes that it moved to and from its swap.
+        disk_waits: Seconds in which all that was to run waited for a disk.
+    """
+
+    kind: ClassVar[str] = "host-overloaded"
+
+    seconds: float = 0.0
+    cores: int = 1
+    busy: float | None = None
+    stolen: float | None = None
+    own: float | None = None
+    swapped: float | None = None
+    disk_waits: float | None = None
+
+
 class DriverEnded(Event, frozen=True, kw_only=True):
     """A signal ended the recorded command.
 

@@ -61,6 +61,7 @@ from dask_blackbox.recorder.earlier_recordings import (
 )
 from dask_blackbox.recorder.finalise_fork import OwnThreads, work_in_fork
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
+from dask_blackbox.recorder.host_load import HostWatch
 from dask_blackbox.recorder.left_out import LeftOut
 from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.opening import Opening, open_recording
@@ -205,7 +206,7 @@ class Recorder:
         self._counted = dict(kept.batches)
         self._relayed = RelayedSchedulers()
         self._host_tasks = HostTasks()
-        self._pauses: PauseWatch | None = None
+        self._watches: tuple[PauseWatch, HostWatch] | None = None
         self._at_gateways = GatewayClusters()
         self._data = DataOfRun()
         self._units = (
@@ -607,7 +608,8 @@ class Recorder:
     async def _tick(self) -> None:
         kept = Progress()
         pauses = PauseWatch(self._ring_folder_of_host())
-        self._pauses = pauses
+        host = await asyncio.to_thread(HostWatch, self._driver_processes())
+        self._watches = (pauses, host)
         for tick in itertools.count():
             await asyncio.sleep(_TICK)
             self._spool.close_if_due()
@@ -617,6 +619,7 @@ class Recorder:
             for row in pauses.look(self._driver_processes()):
                 self._take_own_event(list(row))
             if tick % _TICKS_PER_PROGRESS == 0:
+                await self._look_at_host()
                 now = self._progress.progress()
                 if now != kept:
                     kept_now = KeptProgress(progress=now, batches=self._counted)
@@ -800,6 +803,7 @@ class Recorder:
             self._bundles.settle(_BUNDLES), self._settle_code(), self._settle_units()
         )
         self._report_pauses()
+        await self._look_at_host(last=True)
         self._report_exits_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):
@@ -833,9 +837,18 @@ class Recorder:
             fields = {"doing": "checking texts for secrets", "error": error}
             self._report_event("capture-failed", "recorder", fields)
 
+    async def _look_at_host(self, *, last: bool = False) -> None:
+        """Report that this host is overloaded, if it is."""
+        if self._watches is None:
+            return
+        drivers = tuple(self._driver_processes())
+        row = await asyncio.to_thread(self._watches[1].look, drivers, last=last)
+        if row is not None:
+            self._take_own_event(list(row))
+
     def _report_pauses(self) -> None:
         """Report the processes that are stopped at the end."""
-        for row in self._pauses.still_stopped() if self._pauses is not None else ():
+        for row in self._watches[0].still_stopped() if self._watches else ():
             self._take_own_event(list(row))
 
     async def _close_orphans(self) -> None:

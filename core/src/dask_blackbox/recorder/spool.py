@@ -37,7 +37,13 @@ EVERYTHING, _EXPLAINING, LAST = 0, 1, 2
 
 _BY_KIND = {"error": LAST, "event": LAST, "task": _EXPLAINING, "log": EVERYTHING}
 _KIND, _LEVEL, _WARNING = 1, 6, 30  # places in the rows of events and log lines
-_TOTALS = ("fine-metrics", "process-load", "profile", "scheduler-load")
+_TOTALS = (
+    "fine-metrics",
+    "host-overloaded",
+    "process-load",
+    "profile",
+    "scheduler-load",
+)
 
 
 def _rank_of(kind: str, row: Sequence[object]) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_host import short_host_of_driver
 from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
@@ -116,16 +117,26 @@ def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
     if file is not None:
         title += f", the address in {file.path.rpartition('/')[2]}"
         remedy = f"{_REMOVE_FILE} {remedy}" if _is_old(case, file) else remedy
+    busy = None
+    if advice == "unknown":  # nobody answered in time
+        busy = short_host_of_driver(case, case.outcome.decided_at)
+    if busy is not None:
+        title += f"; {busy.title}"
+        remedy = f"{busy.remedy} {remedy}"
     yield CANNOT_CONNECT.found(
         title,
         cause=(
             f"The driver tried for {waited} s to connect to {address}: {why}."
+            + (f" {busy.text}" if busy else "")
             + _file_text(case, file)
         ),
         remedy=remedy,
         confidence="medium" if known or advice == "unknown" else "high",
         retry_advice=advice,
-        evidence=case.exception_evidence(),
+        evidence=(
+            *((busy.evidence,) if busy else ()),
+            *case.exception_evidence(),
+        ),
     )
 
 

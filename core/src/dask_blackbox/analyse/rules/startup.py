@@ -11,6 +11,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
+from dask_blackbox.analyse.driver_host import ShortHost, short_host_of_driver
 from dask_blackbox.analyse.driver_output import (
     Preload,
     PrintedFailure,
@@ -182,13 +183,39 @@ def _process_finding(
     """
     who = failed["who"].lower().replace("nanny", "worker") if failed else "worker"
     root = root_of_start(case, lines)
+    evidence = (*map(case.line_evidence, lines[-3:]), *case.exception_evidence())
+    short_host = _short_host_of_start(case, lines) if root is None else None
+    if short_host is not None:
+        return WORKER_START_FAILED.found(
+            f"A {who} did not start in time: {short_host.title}",
+            cause=f"{_cause(case, who, root, lines)} {short_host.text}",
+            remedy=f"{short_host.remedy} {_MORE_TIME}",
+            confidence="medium",
+            retry_advice=None if short_host.by_run else "transient",
+            evidence=(short_host.evidence, *evidence),
+        )
     return WORKER_START_FAILED.found(
         _start_title(who, root, _preload(case, lines)),
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
         confidence="high" if failed and root else "medium",
-        evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
+        evidence=evidence,
     )
+
+
+_MORE_TIME = (
+    "Or give workers more time to start (`death_timeout=` of the cluster, `--death-timeout` of "
+    "`dask worker`)."
+)
+
+
+def _short_host_of_start(case: Case, lines: list[Row]) -> ShortHost | None:
+    """Return what the driver's host was short of, if a start there had timed out."""
+    texts = [str(line["message"]) for line in lines]
+    timed_out = any(any_of(text, START_TIMED_OUT) for text in texts)
+    if not timed_out and not case.search_exception(r"\bTimeoutError\b"):
+        return None
+    return short_host_of_driver(case, case.outcome.decided_at)
 
 
 def _failed_before_deaths(case: Case, lines: list[Row]) -> bool:
@@ -326,6 +353,10 @@ def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
     where = f", still in {setup}" if setup else ""
     begun = f" It had begun {setup}, and no line shows its end." if setup else ""
     look = f"what {setup} waits for" if setup else "imports from a shared file system"
+    # In its setup, a worker may wait for something else.
+    short_host = None if setup else short_host_of_driver(case, ended.at)
+    if short_host is not None:
+        where, begun = f": {short_host.title}", f" {short_host.text}"
     lines = lines_of(case.run, NANNY_CLOSING).tail(1).to_dicts()
     return WORKER_START_FAILED.found(
         f"A worker was given up {duration(took)} after its start ({limit}){where}",
@@ -338,9 +369,12 @@ def _given_up_finding(case: Case, ended: PrintedFailure) -> Finding | None:
         remedy=(
             "Give workers more time to start (`--death-timeout`, or `death_timeout` of the "
             f"cluster), or make the start faster: look at {look}."
+            if short_host is None
+            else f"{short_host.remedy} {_MORE_TIME}"
         ),
         confidence="high" if setup else "medium",
         evidence=(
+            *(() if short_host is None else (short_host.evidence,)),
             *map(case.line_evidence, lines),
             case.output_evidence(ended, " or that of its programs"),
             *case.exception_evidence(),
@@ -718,7 +752,10 @@ class _Obstacle(NamedTuple):
 
 def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
     """Yield what is seen of workers that did not arrive, what decides first."""
-    if starting := _still_starting(case):
+    starting = _still_starting(case)
+    if not any(map(_waits_for, starting)):
+        yield from _short_host(case, arrived=arrived, starting=bool(starting))
+    if starting:
         how = "".join(map(_how_it_starts, starting))
         yield _Obstacle(_what_starts(starting), how, _BLOCKED_AT_START, "unknown")
     elif (preload := _running_preload(case)) is not None:
@@ -737,6 +774,23 @@ def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
     elif not arrived and (joined := _joined_others(case)):
         title = "those that started joined another scheduler"
         yield _Obstacle(title, joined, _JOINED_ANOTHER, "code")
+
+
+def _short_host(case: Case, *, arrived: int, starting: bool) -> Iterator[_Obstacle]:
+    """Yield that the driver's host was short of something, if workers were to start there."""
+    there = is_local(case) or _started_by_a_program(case)
+    late = starting or not arrived or not is_local(case)
+    found = None
+    if there and late:
+        found = short_host_of_driver(case, case.outcome.decided_at)
+    if found is not None:
+        yield _Obstacle(
+            found.title,
+            f" {found.text}",
+            f"{found.remedy} Or let the driver wait longer for its workers.",
+            None if found.by_run else "transient",
+            (found.evidence,),
+        )
 
 
 def _nothing_seen(

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..memory_limits import memory_limits
-from ..process import stat_fields
+from ..process import host_cpu, host_swap, stat_fields
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -75,7 +75,7 @@ class ProcessLoad:
     @staticmethod
     def _counters() -> dict[str, float]:
         cpu = {"cpu": time.process_time(), "children": _children()}
-        return {**cpu, **_collected(), **_host_cpu(), **_host_swap()}
+        return {**cpu, **_collected(), **host_cpu(), **host_swap()}
 
 
 def _children() -> float:
@@ -91,30 +91,6 @@ def _collected() -> dict[str, float]:
         if timer is not None:
             return {"gc": float(timer.duration_total)}
     return {}
-
-
-def _host_cpu() -> dict[str, float]:
-    """Return the core-seconds that the host has worked, and that were stolen from it."""
-    try:
-        with open("/proc/stat", encoding="ascii") as file:
-            ticks = [int(each) for each in file.readline().split()[1:9]]
-        tick = os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError):
-        return {}
-    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
-    busy = user + nice + system + irq + softirq
-    return {"host_busy": busy / tick, "host_stolen": steal / tick}
-
-
-def _host_swap() -> dict[str, float]:
-    """Return the bytes that the host has moved to and from its swap."""
-    try:
-        with open("/proc/vmstat", encoding="ascii") as file:
-            pages = dict(line.split() for line in file if line.startswith("pswp"))
-        moved = int(pages["pswpin"]) + int(pages["pswpout"])
-    except (OSError, ValueError, KeyError):
-        return {}
-    return {"host_swapped": float(moved * _PAGE_SIZE)}
 
 
 def _host() -> dict[str, Any]:
