@@ -180,6 +180,40 @@ def test_a_mapped_instance_that_failed_says_how_its_siblings_ended(
     )
 
 
+@pytest.mark.parametrize(
+    ("parameters", "compared"),
+    [
+        pytest.param({"region": "mea"}, ".map1", id="the same piece"),
+        pytest.param({"region": "nord"}, ".map2", id="a new piece: by its index"),
+        pytest.param({}, ".map2", id="nothing tells them apart"),
+        pytest.param(
+            {"region": "mea", "day": "2026-11-03"}, ".map1", id="beside its date"
+        ),
+    ],
+)
+def test_a_mapped_instance_is_compared_with_the_one_that_was_given_the_same(
+    store: MemoryStore, parameters: dict[str, str], compared: str
+) -> None:
+    for index, region in enumerate(("emea", "mea", "apac")):
+        given = {"region": region, "day": "2026-11-02"} if parameters else {}
+        night = a_night(
+            2,
+            run_id=f"scheduled__2026-11-02T02:00:00+00:00.map{index}",
+            facts={"parameters": given},
+        )
+        put_sketch(store, night)
+    own = a_night(
+        3,
+        run_id="scheduled__2026-11-03T02:00:00+00:00.map2",
+        facts={"parameters": parameters},
+    )
+    history = earlier_runs(store, manifest_of(own))
+
+    past = changes_on_card(history, failed(own), VerdictContext()).past
+    assert past.last_good is not None
+    assert past.last_good.run_id.endswith(compared)
+
+
 class HangingStore(MemoryStore):
     """A store that answers when it is let go."""
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.analyse.core_seconds import time_bar_of
+from dask_blackbox.analyse.core_seconds import phases_of, time_bar_of
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.job_history import Past
@@ -372,6 +372,30 @@ def test_the_least_time_of_the_work_is_given_for_more_threads_too() -> None:
         "this work would take at least 5.0 s; with 2 times as many, 2.5 s"
         in page_of(run).words
     )
+
+
+@pytest.mark.parametrize(
+    ("joined", "grew"),
+    [
+        pytest.param(9.0, True, id="the second worker comes late"),
+        pytest.param(3.2, False, id="it comes as the work begins"),
+    ],
+)
+def test_the_time_in_which_a_cluster_grew_is_a_phase_of_the_run(
+    joined: float, *, grew: bool
+) -> None:
+    run = a_run(
+        a_worker("tcp://w1", nthreads=1),
+        a_worker("tcp://w2", nthreads=3, at=joined, pid=101),
+        a_graph(at=3),
+        a_task("load-1", start=3, compute=8),
+        a_task("load-2", start=11, compute=1),
+        succeeded(at=14),
+    )
+
+    said = "6.0 s while the cluster grew from 1 to 4 threads"
+    assert (said in page_of(run).words) is grew
+    assert sum(seconds for _, seconds in phases_of(run)) == pytest.approx(14)
 
 
 def test_tasks_that_wait_for_each_other_bound_the_time_of_the_work() -> None:

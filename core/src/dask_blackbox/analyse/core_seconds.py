@@ -381,24 +381,59 @@ class TimeBar(NamedTuple):
 def phases_of(run: RunTables) -> list[tuple[str, float]]:
     """Return the phases of a whole run, with their seconds: they add up to its duration.
 
-    Before the first worker, the driver imports and its cluster starts; after the last task,
-    it does the rest, and the cluster ends.
+    Before the first worker, the driver imports and its cluster starts; then a cluster may still
+    grow, as an adaptive one does; after the last task, the driver does the rest, and the cluster
+    ends.
     """
     whole = seconds_of(run)
     table = executions_of(run)
-    moments = (
-        ("until the first worker had connected", run.workers["joined"].min()),
-        ("until the first task began", table["begin"].min()),
-        ("until the last task ended", table["stop"].max()),
-    )
+    first, last = table["begin"].min(), table["stop"].max()
+    moments = [
+        ("until the first worker had connected", _moment(run.workers["joined"].min())),
+        ("until the first task began", _moment(first)),
+        ("until the last task ended", _moment(last)),
+    ]
+    if (growth := _growth(run, moments[1][1], moments[2][1])) is not None:
+        moments.insert(2, growth)
     phases, before = [], 0.0
     for name, moment in moments:
-        if not isinstance(moment, datetime):
+        if moment is None:
             continue
-        at = min(max(moment.timestamp() - run.manifest.started, before), whole)
+        at = min(max(moment - run.manifest.started, before), whole)
         phases.append((name, at - before))
         before = at
     return [each for each in (*phases, ("after that", whole - before)) if each[1] > 0]
+
+
+_GROWN, _SMALL, _LONG = 0.9, 0.5, 1.0
+"""Shares of the most threads that are almost all, and few; seconds that are worth a phase."""
+
+
+def _growth(
+    run: RunTables, first: float | None, last: float | None
+) -> tuple[str, float] | None:
+    """Return until when a cluster grew in which tasks had begun with few of its threads.
+
+    Args:
+        first: When the first task began, epoch seconds.
+        last: When the last one ended.
+    """
+    if first is None or last is None:
+        return None
+    steps = Loads(run).threads.steps.filter(pl.col("at") <= last)
+    most = float(steps["level"].max() or 0.0)  # type: ignore[arg-type]
+    then = steps.filter(pl.col("at") <= first)["level"]
+    few = float(then[-1]) if len(then) else 0.0
+    grown = steps.filter((pl.col("level") >= _GROWN * most) & (pl.col("at") > first))
+    until = grown["at"].min()
+    if not isinstance(until, float) or few > _SMALL * most or until - first < _LONG:
+        return None
+    few_text, most_text = f"{few:,.0f}", counted(round(most), "thread")
+    return f"while the cluster grew from {few_text} to {most_text}", until
+
+
+def _moment(at: object) -> float | None:
+    return at.timestamp() if isinstance(at, datetime) else None
 
 
 def time_bar_of(run: RunTables) -> TimeBar | None:

@@ -35,6 +35,8 @@ class History:
         tries: The names of this run's earlier attempts, the first one first.
         attempts: The names of all attempts of the runs before it.
         siblings: The other instances of the same mapped task that have ended and were read.
+        instances: Those of its earlier runs, of any index, that ended well and were read, the
+            newest first.
         notes: What was written about runs of the job, the newest first.
     """
 
@@ -45,6 +47,7 @@ class History:
     tries: tuple[SketchName, ...] = ()
     attempts: tuple[SketchName, ...] = ()
     siblings: tuple[Sketch, ...] = ()
+    instances: tuple[Sketch, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @cached_property
@@ -101,13 +104,39 @@ def siblings_among(names: Iterable[SketchName], run: str) -> list[SketchName]:
         names: Of runs of the job.
         run: Its id, in its safe form.
     """
-    whole = _MAPPED.sub("", run)
+    whole = whole_run(run)
     others = (each for each in names if each.address.run != run)
     return one_per_run(
         each
         for each in others
-        if is_mapped(each.address.run) and _MAPPED.sub("", each.address.run) == whole
+        if is_mapped(each.address.run) and whole_run(each.address.run) == whole
     )
+
+
+def good_instances_among(
+    names: Iterable[SketchName], run: str, *, backfill: bool
+) -> list[SketchName]:
+    """Return the instances of a mapped task's other runs that ended well.
+
+    Args:
+        names: Of runs of the job.
+        run: Id of one instance, in its safe form.
+        backfill: Whether backfills count.
+    """
+    whole = whole_run(run)
+    return [
+        each
+        for each in one_per_run(names)
+        if each.state == "succeeded"
+        and is_mapped(each.address.run)
+        and whole_run(each.address.run) != whole
+        and (backfill or not is_backfill(each.address.run))
+    ]
+
+
+def whole_run(run: str) -> str:
+    """Return the id of the run that an instance of a mapped task belongs to."""
+    return _MAPPED.sub("", run)
 
 
 def siblings_text(own: Sketch, siblings: Sequence[Sketch]) -> str:

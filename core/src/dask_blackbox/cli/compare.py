@@ -84,13 +84,16 @@ def _with_usual(store: Store, name: str) -> tuple[str, str]:
     Raises:
         ConfigurationError: if its job has no baseline and no good run before it.
     """
+    from dask_blackbox.analyse import Case
+    from dask_blackbox.analyse.mapped_instances import good_run_for
+    from dask_blackbox.analyse.sketching import sketch_of
     from dask_blackbox.reader.notes import baseline_of
 
     run = opened_run(store, name)
     baseline = baseline_of(store, run.address.job)
     if baseline is not None and baseline != run.address:
         return baseline.name, run.address.name
-    good = run.history().last_good_for(run.manifest.run_id)
+    good = good_run_for(run.history(), sketch_of(Case(run)))
     if good is None:
         raise ConfigurationError(
             f"{run.address.name} has no run to be compared with: no earlier run of its job "

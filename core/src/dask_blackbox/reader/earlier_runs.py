@@ -17,6 +17,7 @@ from itertools import islice
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.earlier_runs import (
     History,
+    good_instances_among,
     is_backfill,
     is_mapped,
     of_one_series,
@@ -100,6 +101,7 @@ def earlier_runs(
     _read(store, wanted, begun + timeout, found)
     listing.stop()
     notes = _notes(store, manifest.job, begun + timeout)
+    siblings, instances = _instances(store, manifest, begun + timeout)
     sketches, unreadable = [], 0
     for each in wanted:
         read = found.get(each.name)
@@ -117,7 +119,8 @@ def earlier_runs(
         more=not listing.complete or late,
         tries=tuple(listing.tries(own)),
         attempts=tuple(listing.attempts(own)),
-        siblings=tuple(_siblings(store, own, manifest.job, begun + timeout)),
+        siblings=siblings,
+        instances=instances,
         notes=notes,
     )
 
@@ -140,19 +143,28 @@ def _notes(store: Store, job: str, deadline: float) -> tuple[Note, ...]:
     return tuple(found)
 
 
-def _siblings(
-    store: Store, own: RunAddress, job: str, deadline: float
-) -> Iterator[Sketch]:
-    """Yield the other instances of a mapped task, also those that began later."""
+def _instances(
+    store: Store, manifest: Manifest, deadline: float
+) -> tuple[tuple[Sketch, ...], tuple[Sketch, ...]]:
+    """Return other instances of a mapped task: of the same run, also those that began later, and
+    good ones of earlier runs."""
+    own = RunAddress.of_run(manifest)
     if not is_mapped(own.run):
-        return
-    listing = _Listing(store, job, "")
+        return (), ()
+    listing = _Listing(store, manifest.job, "")
     listing.wait(enough=_FIRST_NAMES, until=deadline)
     listing.stop()
-    names = siblings_among(listing.attempts(own), own.run)[:_MOST_READ]
-    yield from read_sketches(
-        store, names, timeout=max(0.0, deadline - time.monotonic())
-    ).values()
+    names = listing.attempts(own)
+    siblings = siblings_among(names, own.run)[:_MOST_READ]
+    before = [each for each in names if each.started_ms < manifest.started * 1000]
+    backfill = is_backfill(manifest.run_id)
+    good = good_instances_among(before, own.run, backfill=backfill)[:_MOST_READ]
+    left = max(0.0, deadline - time.monotonic())
+    read = read_sketches(store, [*siblings, *good], timeout=left)
+    return (
+        tuple(read[each.name] for each in siblings if each.name in read),
+        tuple(read[each.name] for each in good if each.name in read),
+    )
 
 
 def read_sketches(

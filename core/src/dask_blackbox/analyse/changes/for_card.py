@@ -18,6 +18,7 @@ from dask_blackbox.analyse.earlier_runs import (
     siblings_text,
     tries_of,
 )
+from dask_blackbox.analyse.mapped_instances import good_run_for
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.formatting import command, short, store_of
@@ -39,7 +40,7 @@ def changes_of_run(
         others: What else the rules have found.
     """
     sketch = sketch_of(case, verdict)
-    good = case.history.last_good_for(sketch.run_id)
+    good = good_run_for(case.history, sketch)
     # Who stopped the run is known: nothing that changed is the cause.
     stopped = verdict is not None and verdict.rule == STOPPED_BY_HOST
     blames = (case.failed and not stopped) or any(
@@ -102,7 +103,7 @@ def changes_on_card(
         compare: A command that compares it with the last good run.
         blames: Whether a cause is asked for: the run failed, or was slower than usual.
     """
-    good = history.last_good_for(sketch.run_id)
+    good = good_run_for(history, sketch)
     past = Past(
         runs=len(history.names),
         more=history.more,

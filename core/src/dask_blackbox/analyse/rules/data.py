@@ -21,6 +21,7 @@ from dask_blackbox.analyse.facts.missing_data import (
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit, without_moment
+from dask_blackbox.analyse.mapped_instances import good_run_for
 from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.side_effects import (
@@ -498,7 +499,7 @@ def _parameters_changed(case: Case) -> bool:
     What is read and what is kept of it may be one task: then less is what was asked for.
     """
     sketch = sketch_of(case)
-    good = case.history.last_good_for(sketch.run_id)
+    good = good_run_for(case.history, sketch)
     if good is None:
         return False
     readers = {f"prefix {each.name}" for each in sketch.prefixes if each.roots}
