@@ -180,13 +180,50 @@ def test_workers_that_start_on_an_overloaded_host_are_late_for_that(
     assert ("the driver's host had no core left" in found.title) is named
 
 
+def test_workers_with_another_obstacle_are_not_late_for_the_load_of_their_host() -> (
+    None
+):
+    found = the_verdict_on(
+        an_event("driver-attached", "driver", pid=5, cluster={"kind": "LocalCluster"}),
+        an_event(
+            "worker-starting", "tcp://n1", at=90.0, pid=7, lasted=20.0,
+            kernel="hrtimer_nanosleep",
+        ),
+        an_overload(),
+        failed_with(WAITED, at=100.0),
+    )  # fmt: skip
+
+    assert "waited for the end of a sleep" in found.title
+    assert "no core left" not in found.title + found.cause
+    assert "preload" in (found.remedy or "")
+
+
+def test_a_preload_that_was_running_is_not_the_load_of_its_host() -> None:
+    found = the_verdict_on(
+        an_event(
+            "worker-starting", "tcp://n1", at=90.0, pid=7, lasted=20.0, kernel="flock"
+        ),
+        an_overload(),
+        failed_with(LATE, at=100.0),
+        recorded=False,
+    )
+
+    assert found.rule == "worker-start-failed"
+    assert "no core left" not in found.title + found.cause
+
+
 @pytest.mark.parametrize(
-    ("why", "named"), [("no answer", True), ("Connection refused", False)]
+    ("host", "why", "named"),
+    [
+        ("127.0.0.1", "no answer", True),
+        ("127.0.0.1", "Connection refused", False),
+        ("10.0.0.7", "no answer", False),
+    ],
 )
 def test_a_driver_that_got_no_answer_on_an_overloaded_host_says_so(
-    why: str, *, named: bool
+    host: str, why: str, *, named: bool
 ) -> None:
-    address = "tcp://127.0.0.1:8786"
+    address = f"tcp://{host}:8786"
     late = an_exception(
         "OSError",
         f"Timed out trying to connect to {address} after 30 s",
@@ -196,7 +233,7 @@ def test_a_driver_that_got_no_answer_on_an_overloaded_host_says_so(
     found = the_verdict_on(an_overload(), failed_with(late, at=100.0), recorded=False)
 
     assert found.rule == "cannot-connect"
-    assert ("had no core left" in found.title) is named
+    assert ("had no core left" in found.cause) is named
 
 
 def test_a_name_that_another_worker_has_is_named() -> None:

@@ -83,6 +83,8 @@ _BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
 
 _HANDSHAKE = r'distributed/comm/core\.py", line \d+, in connect\n[^\n]*comm\.read'
 
+_LOOPBACK = bounded(r"://(?:127\.|localhost\b|\[::1\])")
+
 _UNEXPECTED = (
     "TimeoutError",
     "CommClosedError",
@@ -118,11 +120,10 @@ def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
         title += f", the address in {file.path.rpartition('/')[2]}"
         remedy = f"{_REMOVE_FILE} {remedy}" if _is_old(case, file) else remedy
     busy = None
-    if advice == "unknown":  # nobody answered in time
+    if advice == "unknown" and _LOOPBACK.search(address):  # nobody answered in time
         busy = short_host_of_driver(case, case.outcome.decided_at)
     if busy is not None:
-        title += f"; {busy.title}"
-        remedy = f"{busy.remedy} {remedy}"
+        remedy = f"{remedy} {busy.remedy}"
     yield CANNOT_CONNECT.found(
         title,
         cause=(

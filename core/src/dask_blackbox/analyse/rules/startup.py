@@ -215,7 +215,12 @@ def _short_host_of_start(case: Case, lines: list[Row]) -> ShortHost | None:
     timed_out = any(any_of(text, START_TIMED_OUT) for text in texts)
     if not timed_out and not case.search_exception(r"\bTimeoutError\b"):
         return None
-    return short_host_of_driver(case, case.outcome.decided_at)
+    decided = case.outcome.decided_at
+    waits = any(map(_waits_for, _still_starting(case)))
+    preload = None if decided is None else _begun_preload(case, decided)
+    if waits or preload is not None or started_for_another(case):
+        return None  # then it waited for something else
+    return short_host_of_driver(case, decided)
 
 
 def _failed_before_deaths(case: Case, lines: list[Row]) -> bool:
@@ -752,10 +757,13 @@ class _Obstacle(NamedTuple):
 
 def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
     """Yield what is seen of workers that did not arrive, what decides first."""
-    starting = _still_starting(case)
-    if not any(map(_waits_for, starting)):
-        yield from _short_host(case, arrived=arrived, starting=bool(starting))
-    if starting:
+    named = [*_named_obstacles(case, arrived=arrived, waited=waited)]
+    yield from named or _short_host(case, arrived=arrived)
+
+
+def _named_obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
+    """Yield what is seen of the workers themselves."""
+    if starting := _still_starting(case):
         how = "".join(map(_how_it_starts, starting))
         yield _Obstacle(_what_starts(starting), how, _BLOCKED_AT_START, "unknown")
     elif (preload := _running_preload(case)) is not None:
@@ -776,12 +784,13 @@ def _obstacles(case: Case, *, arrived: int, waited: str) -> Iterator[_Obstacle]:
         yield _Obstacle(title, joined, _JOINED_ANOTHER, "code")
 
 
-def _short_host(case: Case, *, arrived: int, starting: bool) -> Iterator[_Obstacle]:
-    """Yield that the driver's host was short of something, if workers were to start there."""
-    there = is_local(case) or _started_by_a_program(case)
-    late = starting or not arrived or not is_local(case)
+def _short_host(case: Case, *, arrived: int) -> Iterator[_Obstacle]:
+    """Yield that the driver's host was short of something, if workers were to start there.
+
+    A `LocalCluster` of which some workers have come was asked for no more.
+    """
     found = None
-    if there and late:
+    if (is_local(case) and not arrived) or _started_by_a_program(case):
         found = short_host_of_driver(case, case.outcome.decided_at)
     if found is not None:
         yield _Obstacle(
