@@ -62,21 +62,12 @@ def short_host_of_driver(case: Case, at: float | None) -> ShortHost | None:
 
 def _without_cores(rows: Iterable[HostOverloaded]) -> ShortHost | None:
     known = [each for each in rows if each.busy is not None]
-    available = sum(each.seconds * each.cores for each in known)
-    used = sum((each.busy or 0.0) + (each.stolen or 0.0) for each in known)
-    if not known or used < _FULL * available:
+    used = _share(known, "busy") + _share(known, "stolen")
+    if used < _FULL:
         return None
     measured = [each for each in known if each.own is not None]
-    own = _share(measured, sum(each.own or 0.0 for each in measured))
-    stolen = _share(known, sum(each.stolen or 0.0 for each in known))
-    whose = f", {own:.0%} by this run" if measured else ""
-    took = f", {stolen:.0%} by its hypervisor (steal)" if stolen > _WORTH_A_WORD else ""
-    last = known[-1]
-    by_run = bool(measured) and own > _MOST
-    text = (
-        f"The driver's host had no core left: {min(used / available, 1):.0%} of its "
-        f"{counted(last.cores, 'core')} were in use{whose}{took}."
-    )
+    own, text = _share(measured, "own"), _text_of_cores(known, measured)
+    by_run = own > _MOST
     return ShortHost(
         "the driver's host had no core left",
         text,
@@ -84,13 +75,30 @@ def _without_cores(rows: Iterable[HostOverloaded]) -> ShortHost | None:
         if by_run
         else "Keep other programs off that host, or use another one.",
         by_run,
-        Evidence(text=text, source="events", at=last.at),
+        Evidence(text=text, source="events", at=known[-1].at),
     )
 
 
-def _share(rows: list[HostOverloaded], used: float) -> float:
-    """Return which share of the cores CPU seconds are, 0 to 1."""
+def _text_of_cores(known: list[HostOverloaded], measured: list[HostOverloaded]) -> str:
+    """Return a sentence on the cores of a host, and who used them.
+
+    Args:
+        measured: Those of the rows that have the share of the run.
+    """
+    stolen = _share(known, "stolen")
+    used = min(_share(known, "busy") + stolen, 1.0)
+    whose = f", {_share(measured, 'own'):.0%} by this run" if measured else ""
+    took = f", {stolen:.0%} by its hypervisor (steal)" if stolen > _WORTH_A_WORD else ""
+    return (
+        f"The driver's host had no core left: {used:.0%} of its "
+        f"{counted(known[-1].cores, 'core')} were in use{whose}{took}."
+    )
+
+
+def _share(rows: list[HostOverloaded], name: str) -> float:
+    """Return which share of the cores CPU seconds are, 0 to 1; 0 where there are no rows."""
     available = sum(each.seconds * each.cores for each in rows)
+    used = sum(getattr(each, name) or 0.0 for each in rows)
     return min(used / available, 1.0) if available else 0.0
 
 

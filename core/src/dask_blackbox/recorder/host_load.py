@@ -50,34 +50,30 @@ class HostWatch:
         if seconds < (_LEAST if last else _EVERY):
             return None
         counters = _Counters(now, *_host())
-        cores = os.cpu_count() or 1
-        busy, stolen, swapped, waits = (
-            None if a is None or b is None else b - a
-            for a, b in zip(before.host, counters.host, strict=True)
-        )
-        used = (busy or 0.0) + (stolen or 0.0)
-        full = used >= _FULL * seconds * cores
+        used = _more(before.busy, counters.busy) + _more(before.stolen, counters.stolen)
+        full = used >= _FULL * seconds * (os.cpu_count() or 1)
         if full:  # only then: each process of the host is asked
             counters = counters._replace(own=_used_by(drivers))
         self._before = counters
-        waited = (waits or 0.0) >= _FULL * seconds
-        if not full and not waited and (swapped or 0.0) < _MUCH_SWAPPED:
-            return None
-        own = (
-            None
-            if counters.own is None or before.own is None
-            else max(counters.own - before.own, 0.0)
-        )
-        fields = {
-            "seconds": round(seconds, 3),
-            "cores": cores,
-            "busy": _rounded(busy),
-            "stolen": _rounded(stolen),
-            "own": _rounded(own),
-            "swapped": swapped,
-            "disk_waits": _rounded(waits),
-        }
-        return (time.time(), "host-overloaded", "driver", json.dumps(fields))
+        waited = _more(before.disk_waits, counters.disk_waits) >= _FULL * seconds
+        swapped = _more(before.swapped, counters.swapped) >= _MUCH_SWAPPED
+        return _row(before, counters) if full or waited or swapped else None
+
+
+def _more(before: float | None, now: float | None) -> float:
+    """Return by how much a counter grew; 0 where it is not known."""
+    return 0.0 if before is None or now is None else max(now - before, 0.0)
+
+
+def _row(before: _Counters, now: _Counters) -> EventRow:
+    fields: dict[str, float | None] = {
+        "seconds": round(now.at - before.at, 3),
+        "cores": os.cpu_count() or 1,
+    }
+    for name in ("busy", "stolen", "own", "swapped", "disk_waits"):
+        values = (getattr(before, name), getattr(now, name))
+        fields[name] = None if None in values else round(_more(*values), 3)
+    return (time.time(), "host-overloaded", "driver", json.dumps(fields))
 
 
 class _Counters(NamedTuple):
@@ -98,15 +94,6 @@ class _Counters(NamedTuple):
     swapped: float | None
     disk_waits: float | None
     own: float | None = None
-
-    @property
-    def host(self) -> tuple[float | None, ...]:
-        """What is counted of the host."""
-        return (self.busy, self.stolen, self.swapped, self.disk_waits)
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
 
 
 def _host() -> tuple[float | None, float | None, float | None, float | None]:

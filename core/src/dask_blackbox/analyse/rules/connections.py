@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_host import short_host_of_driver
+from dask_blackbox.analyse.driver_host import ShortHost, short_host_of_driver
 from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
@@ -119,26 +119,31 @@ def CANNOT_CONNECT(case: Case) -> Iterator[Finding]:
     if file is not None:
         title += f", the address in {file.path.rpartition('/')[2]}"
         remedy = f"{_REMOVE_FILE} {remedy}" if _is_old(case, file) else remedy
-    busy = None
-    if advice == "unknown" and _LOOPBACK.search(address):  # nobody answered in time
-        busy = short_host_of_driver(case, case.outcome.decided_at)
-    if busy is not None:
-        remedy = f"{remedy} {busy.remedy}"
+    busy = _short_host(case, address) if advice == "unknown" else []
+    remedy = " ".join([remedy, *(each.remedy for each in busy)])
     yield CANNOT_CONNECT.found(
         title,
         cause=(
             f"The driver tried for {waited} s to connect to {address}: {why}."
-            + (f" {busy.text}" if busy else "")
+            + "".join(f" {each.text}" for each in busy)
             + _file_text(case, file)
         ),
         remedy=remedy,
         confidence="medium" if known or advice == "unknown" else "high",
         retry_advice=advice,
         evidence=(
-            *((busy.evidence,) if busy else ()),
+            *(each.evidence for each in busy),
             *case.exception_evidence(),
         ),
     )
+
+
+def _short_host(case: Case, address: str) -> list[ShortHost]:
+    """Return what the driver's host was short of, if nobody answered there in time."""
+    if not _LOOPBACK.search(address):
+        return []
+    found = short_host_of_driver(case, case.outcome.decided_at)
+    return [] if found is None else [found]
 
 
 def _had_ended(
