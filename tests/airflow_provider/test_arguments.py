@@ -31,7 +31,8 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
             client.wait_for_workers(2)
             (spec,) = {type(w["options"]["memory_limit"]) for w in
                        client.cluster.worker_spec.values()}
-            return [len(client.nthreads()), client.id, spec.__name__]
+            allowed = client.cluster.scheduler.allowed_failures
+            return [len(client.nthreads()), client.id, spec.__name__, allowed]
 
         with DAG("templates", params={"size": 1, "more": 2, "memory": "400 MiB"}):
             DaskObservedOperator(
@@ -48,13 +49,16 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
                 },
                 client_kwargs={"name": "{{ dag.dag_id }}"},
                 adapt={"minimum": "{{ params.more }}", "maximum": "{{ params.more }}"},
+                dask_config={
+                    "distributed.scheduler.allowed-failures": "{{ params.more }}"
+                },
             )
         """,
         "templates",
     )
 
     assert ran.state == "success"
-    assert ran.value == [2, ran.value[1], "str"]
+    assert ran.value == [2, ran.value[1], "str", 2]
     assert ran.value[1].startswith("Client-templates-")
 
 
@@ -225,6 +229,7 @@ def test_a_local_cluster_that_is_named_by_its_class_is_started_as_one_without() 
         ({"cluster_kwargs": [4]}, "cluster_kwargs= is list"),
         ({"client_kwargs": "tls"}, "client_kwargs= is str"),
         ({"adapt": 8}, "adapt= is int"),
+        ({"dask_config": ["a"]}, "dask_config= is list"),
         ({"cluster": {"kwargs": {}}}, "a callable that returns a cluster"),
         ({"cluster": {"class": "LocalCluster"}}, "'LocalCluster' lacks its package"),
         ({"cluster": {"class": "a.B", "kwarg": {}}}, "did you mean 'kwargs'?"),

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 from copy import copy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import dask
 import msgspec
 import pytest
+from airflow.sdk import DAG
+from airflow_dask_blackbox.arguments import accepted_by
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+from dask_blackbox import analyse
 from dask_blackbox.analyse import verdict_in
 from dask_blackbox.dialect import dialect_of
 from dask_blackbox.formatting import size
+from distributed import Client, LocalCluster, Nanny, Worker
+from distributed.deploy.adaptive import Adaptive
 from kept_recordings import kept_run
+from source_texts import filled_texts
 
 
 def test_worker_processes_that_import_airflow_have_airflows_remedy() -> None:
@@ -26,16 +40,57 @@ def test_worker_processes_that_import_airflow_have_airflows_remedy() -> None:
             {"task_id": "bought_together", "dag_file": "out_of_memory.py"},
             (
                 "To paste into out_of_memory.py, task 'bought_together': "
-                '`cluster_kwargs={"memory_limit": "1.2 GiB"}`.'
+                '`cluster_kwargs={"memory_limit": "1.2 GiB"}`, or '
+                '`cluster_kwargs={"threads_per_worker": 1}`.'
             ),
         ),
-        ({"task_id": "on_a_cluster_of_others"}, ""),
+        ({"task_id": "of_a_command"}, ""),
+        ({"task_id": "t", "dag_file": "d.py", "takes": "client_kwargs"}, ""),
     ],
 )
 def test_the_memory_that_workers_need_is_a_line_to_paste(
     host: dict[str, str], line: str
 ) -> None:
-    assert dialect_of("airflow").line_for_memory(int(1.2 * 2**30), host) == line
+    lines = dialect_of("airflow").lines_for(
+        "Give each worker more, or try `threads_per_worker=1`.",
+        host,
+        worker_memory=int(1.2 * 2**30),
+    )
+
+    assert lines == line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "takes"),
+    [
+        ({}, None),
+        ({"cluster": {"class": "distributed.LocalCluster"}}, None),
+        ({"cluster": "tcp://farm:8786"}, "client_kwargs"),
+        ({"dask_conn_id": "farm"}, "client_kwargs"),
+        ({"cluster": {"class": "dask_gateway.GatewayCluster"}}, "client_kwargs,adapt"),
+    ],
+)
+def test_a_task_says_which_of_its_arguments_its_cluster_heeds(
+    arguments: dict[str, Any], takes: str | None
+) -> None:
+    with DAG("heeds", schedule=None) as dag:
+        dag.fileloc = "/dags/nightly.py"
+        task = DaskObservedOperator(task_id="t", python_callable=print, **arguments)
+
+    facts = task._pasted_into({"ti": SimpleNamespace(task=task)})
+
+    assert (facts["dag_file"], facts.get("takes")) == ("nightly.py", takes)
+
+
+def test_a_cluster_of_others_takes_only_what_its_client_heeds() -> None:
+    host = {"task_id": "t", "dag_file": "d.py", "takes": "client_kwargs"}
+    said = (
+        "Raise it (`Client(…, timeout=60)`), or set `distributed.scheduler.x: 1 min`."
+    )
+
+    lines = dialect_of("airflow").lines_for(said, host)
+
+    assert lines == "To paste into d.py, task 't': `client_kwargs={\"timeout\": 60}`."
 
 
 def test_the_remedy_on_the_card_ends_with_that_line() -> None:
@@ -51,7 +106,53 @@ def test_the_remedy_on_the_card_ends_with_that_line() -> None:
     after = verdict_in(in_airflow)
 
     assert after is not None
-    assert after.remedy == (
+    assert after.remedy.startswith(
         f"{before.remedy} To paste into nightly.py, task 'work': "
-        f'`cluster_kwargs={{"memory_limit": "{size(before.worker_memory)}"}}`.'
+        f'`cluster_kwargs={{"memory_limit": "{size(before.worker_memory)}"}}`'
     )
+
+
+def test_each_line_of_each_remedy_names_what_the_operator_and_dask_take() -> None:
+    host = {"task_id": "work", "dag_file": "nightly.py"}
+    lines = {
+        line
+        for text in filled_texts(Path(analyse.__file__).parent, "4")
+        for line in CODE.findall(dialect_of("airflow").lines_for(text, host))
+    }
+    operators = set(inspect.signature(DaskObservedOperator).parameters)
+
+    given = [keyword for line in lines for keyword in arguments(line)]
+
+    assert len(lines) > 25
+    assert {keyword.arg for keyword in given} == {
+        *dialect_of("airflow").arguments.values()
+    }
+    assert {keyword.arg for keyword in given} <= operators
+    for keyword in given:
+        check = TAKEN[str(keyword.arg)]
+        assert not [name for name in ast.literal_eval(keyword.value) if not check(name)]
+
+
+def arguments(line: str) -> list[ast.keyword]:
+    """Return the arguments of an operator in a line of code."""
+    [call] = ast.parse(f"DaskObservedOperator({line})").body
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    return call.value.keywords
+
+
+def is_setting(name: str) -> bool:
+    """Return whether Dask has a key in its configuration, or a variable for its nannies."""
+    parent, _, variable = name.rpartition(".")
+    if parent == "distributed.nanny.pre-spawn-environ":
+        return variable.isidentifier()
+    return dask.config.get(name, default=dask) is not dask
+
+
+TAKEN = {
+    "cluster_kwargs": (accepted_by(LocalCluster, Nanny, Worker) or set()).__contains__,
+    "adapt": (accepted_by(Adaptive) or set()).__contains__,
+    "client_kwargs": (accepted_by(Client) or set()).__contains__,
+    "dask_config": is_setting,
+}
+CODE = re.compile(r"`([^`]+)`")

@@ -255,7 +255,7 @@ def test_more_threads_make_the_remedy_offer_fewer() -> None:
     remedy = found.remedy
 
     assert "2 tasks ran at once and shared that memory" in found.cause
-    assert "threads_per_worker=1 a task may use 300 MiB rather than 75 MiB" in remedy
+    assert "`threads_per_worker=1` a task may use 300 MiB rather than 75 MiB" in remedy
     assert "2 tasks shared 400 MiB" in remedy
 
 

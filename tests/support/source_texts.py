@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["texts_in", "texts_of"]
+__all__ = ["filled_texts", "texts_in", "texts_of"]
 
 _FILLED = re.compile(r"%(?:\(\w+\))?[-#0 +]*\d*(?:\.\d+)?[srdfgi]|\{[^{}]*\}")
 _FIXED = 10
@@ -42,6 +42,18 @@ def texts_of(package: Path) -> tuple[tuple[str, ...], ...]:
             if sum(len(re.findall(r"\w", part)) for part in fixed) >= _FIXED:
                 found.add(fixed)
     return tuple(sorted(found, key=lambda text: -len("".join(text))))
+
+
+def filled_texts(package: Path, value: str) -> set[str]:
+    """Return the texts in the source of a package, with a value in each of their gaps."""
+    found = set()
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = (x.value if isinstance(x, ast.Constant) else value for x in parts)
+            if isinstance(node, ast.JoinedStr | ast.Constant):
+                found.add("".join(map(str, texts)))
+    return found
 
 
 def _texts(node: ast.AST) -> Iterator[list[str]]:

@@ -14,10 +14,14 @@ DIALECT = RemedyDialect(
         "blackbox.store.endpoint": "`endpoint_url` of the connection",
         "blackbox.store.region": "`region_name` of the connection",
     },
-    memory=(
-        'To paste into {dag_file}, task {task_id!r}: `cluster_kwargs={{"memory_limit": '
-        '"{size}"}}`.'
-    ),
+    paste="To paste into {dag_file}, task {task_id!r}: {lines}.",
+    arguments={
+        "cluster": "cluster_kwargs",
+        "adapt": "adapt",
+        "client": "client_kwargs",
+        "config": "dask_config",
+    },
+    time_limits={"execution_timeout": "execution_timeout=timedelta(seconds={seconds})"},
     remedies={
         "airflow-db-not-allowed": (
             "In an Airflow task, worker processes must not import Airflow's own main module. "

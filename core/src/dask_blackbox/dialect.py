@@ -11,12 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from math import ceil
 
 from dask_blackbox.formatting import size
 from dask_blackbox.guard import guard
+from dask_blackbox.setting_changes import Kind, changes_in
 
 GROUP = "dask_blackbox.dialects"
 """The group of entry points."""
+
+_MOST_LINES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +37,14 @@ class RemedyDialect:
             it says so nowhere.
         remedies: What to do, by a text that only errors of this host hold.
         settings: The host's names of settings of ours that it has by another name.
-        memory: What gives a worker more memory, as a line to paste: `{size}` stands for how
-            much, other names for facts of the run's host.  Without one of those facts, it
-            does not apply.
+        paste: What says where the host's code takes settings: `{lines}` stands for them,
+            other names for facts of the run's host.  Without one of those facts, it does
+            not apply.
+        arguments: Which argument of the host's code takes a kind of setting.  A fact
+            `takes` of the run's host names those that have an effect on its cluster; without
+            it, all have.
+        time_limits: How the host's code writes a time limit, by its name: `{seconds}` stands
+            for how much.
     """
 
     run: str = "run"
@@ -44,7 +53,9 @@ class RemedyDialect:
     notices: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    memory: str = ""
+    paste: str = ""
+    arguments: Mapping[Kind, str] = field(default_factory=dict)
+    time_limits: Mapping[str, str] = field(default_factory=dict)
 
     def with_own_settings(self, text: str) -> str:
         """Return a text with the host's names of settings in the place of ours."""
@@ -52,17 +63,42 @@ class RemedyDialect:
             text = text.replace(ours, theirs)
         return text
 
-    def line_for_memory(self, nbytes: int, host: Mapping[str, object]) -> str:
-        """Return what to paste for workers of so many bytes; empty: this host has no such line.
+    def lines_for(
+        self,
+        remedy: str,
+        host: Mapping[str, object],
+        *,
+        worker_memory: int | None = None,
+    ) -> str:
+        """Return a remedy's settings as what to paste; empty: this host has no line for them.
 
         Args:
-            nbytes: How many each worker should have.
+            remedy: As it is on the card.
             host: What started the run.
+            worker_memory: How many bytes each worker should have, if the remedy asks for more.
         """
+        takes = str(host.get("takes", ",".join(self.arguments.values()))).split(",")
+        limit = size(worker_memory) if worker_memory else ""
+        lines = [
+            f"`{argument}={change.as_code()}`"
+            for change in changes_in(remedy, memory_limit=limit)
+            if (argument := self.arguments.get(change.kind, "")) in takes and argument
+        ]
+        if not lines:
+            return ""
         try:
-            return self.memory.format(size=size(nbytes), **host)
+            return self.paste.format(lines=", or ".join(lines[:_MOST_LINES]), **host)
         except KeyError:
             return ""
+
+    def time_limit(self, name: str, seconds: float) -> str:
+        """Return how the host's code sets a time limit; empty: not known.
+
+        Args:
+            name: What the host calls it.
+            seconds: At least how much it should be.
+        """
+        return self.time_limits.get(name, "").format(seconds=ceil(seconds))
 
     def retries(self, traceback: str, *, of_host: bool = False) -> str:
         """Return what retries the task that raised, as code.

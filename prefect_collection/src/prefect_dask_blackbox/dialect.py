@@ -23,6 +23,7 @@ DIALECT = RemedyDialect(
         "blackbox.store.endpoint": "`endpoint` of the block",
         "blackbox.store.region": "`region` of the block",
     },
+    time_limits={"timeout_seconds": "timeout_seconds={seconds}"},
     remedies={
         "Cannot suspend flows without a deployment": (
             "Prefect suspends flow runs of deployments only: run it from one, or wait in "

@@ -20,6 +20,7 @@ from airflow_dask_blackbox.arguments import (
     check_operator_arguments,
     check_store,
     check_text,
+    is_given_later,
     memory_policy,
 )
 from airflow_dask_blackbox.assets import measure_assets
@@ -70,7 +71,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskObservedOperator"]
 
-_WITH_NUMBERS: Final = ("cluster", "cluster_kwargs", "client_kwargs", "adapt")
+_WITH_NUMBERS: Final = (
+    "cluster",
+    "cluster_kwargs",
+    "client_kwargs",
+    "adapt",
+    "dask_config",
+)
 """Templates whose text is a number where it reads as one."""
 
 _CLOSING: Final = 1.0
@@ -93,6 +100,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         cluster_kwargs: More arguments for the cluster's class (or callable).
         client_kwargs: Arguments for `distributed.Client`, e.g. `security`.
         adapt: Arguments for the cluster's `adapt()`, to scale with the work.
+        dask_config: Values of Dask's configuration for this task and the cluster that it
+            starts, by their full names: `{"distributed.scheduler.work-stealing": False}`.
         keep_cluster: Don't close the cluster that the task started, however the task ends.
             Only for classes whose clusters can outlive the task's process.
         dask_conn_id: Airflow connection (type `dask`) with the same values; arguments of the
@@ -150,6 +159,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         cluster_kwargs: GivenArguments = None,
         client_kwargs: GivenArguments = None,
         adapt: GivenArguments = None,
+        dask_config: GivenArguments = None,
         keep_cluster: bool = False,
         dask_conn_id: str | None = None,
         store: str | PathLike[str] | None = None,
@@ -179,6 +189,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ("cluster_kwargs", cluster_kwargs),
             ("client_kwargs", client_kwargs),
             ("adapt", adapt),
+            ("dask_config", dask_config),
             ("store_settings", store_settings),
             ("parameters", parameters),
         ):
@@ -198,6 +209,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         self.cluster_kwargs = cluster_kwargs or {}
         self.client_kwargs = client_kwargs or {}
         self.adapt = adapt
+        self.dask_config = dask_config or {}
         self.keep_cluster = keep_cluster
         self.dask_conn_id = dask_conn_id
         self._as_given = {name: getattr(self, name) for name in _WITH_NUMBERS}
@@ -291,7 +303,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         from distributed import Client
 
         cluster = self._cluster()
-        config: Mapping[str, object] = {}
+        config = self._rendered("dask_config") or {}
+        check_mapping("dask_config", config)
         of_hook: Mapping[str, Any] = {}
         of_client = self._rendered("client_kwargs", text_parameters(Client)) or {}
         if self.dask_conn_id is not None:
@@ -299,7 +312,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             if cluster is None:
                 cluster, of_hook = hook.cluster, hook.cluster_kwargs
             of_client = {**hook.client_kwargs, **of_client}
-            config = hook.dask_config
+            config = {**hook.dask_config, **config}
         of_cluster = self._rendered("cluster_kwargs", takes_text(cluster)) or {}
         if self._more_memory is not None:
             by_class = cluster.get("kwargs") if isinstance(cluster, Mapping) else None
@@ -373,12 +386,16 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         )
 
     def _pasted_into(self, context: Any) -> dict[str, str]:
-        """Return the file whose `cluster_kwargs=` limits the memory of workers, if one does."""
-        given = self._as_given["cluster"]
-        if self.dask_conn_id or not is_local(given or self.make_cluster):
-            return {}
+        """Return the file of this task, and which of its arguments its cluster heeds."""
         file = getattr(getattr(context["ti"].task, "dag", None), "fileloc", None)
-        return {"dag_file": PurePath(file).name} if file else {}
+        if not file:
+            return {}
+        facts, given = {"dag_file": PurePath(file).name}, self._as_given["cluster"]
+        if self.dask_conn_id or isinstance(given, str) or is_given_later(given):
+            facts["takes"] = "client_kwargs"
+        elif not is_local(given or self.make_cluster):
+            facts["takes"] = "client_kwargs,adapt"
+        return facts
 
     def _arguments(self) -> dict[str, Any]:
         """Return the callable's arguments by name, as far as they have one."""

@@ -131,7 +131,7 @@ def diagnosis_of(
         if each.severity != "failure"
     ]
     others += _blocked_when_stopped(case, resolution)
-    others = [_with_pauses(case, each) for each in others]
+    others = [_in_dialect(case, _with_pauses(case, each)) for each in others]
     verdict = [] if resolution.verdict is None else [resolution.verdict]
     findings = sorted(unexplained([*verdict, *map(titled, others)]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
@@ -162,20 +162,21 @@ def _resolved(
         ),
     )
     resolution = _apply_pauses(case, _apply_retry_counts(case, resolution))
-    return found, _titled(_in_dialect(case, resolution))
+    if resolution.verdict is not None:
+        resolution = replace(resolution, verdict=_in_dialect(case, resolution.verdict))
+    return found, _titled(resolution)
 
 
-def _in_dialect(case: Case, resolution: Resolution) -> Resolution:
-    """Return a resolution whose verdict also has its remedy as a line of the host's code."""
-    verdict = resolution.verdict
-    if verdict is None or not verdict.worker_memory:
-        return resolution
-    host = case.run.manifest.host
-    line = case.dialect.line_for_memory(verdict.worker_memory, host)
-    if not line:
-        return resolution
-    remedy = f"{verdict.remedy} {clean(line)}"
-    return replace(resolution, verdict=msgspec.structs.replace(verdict, remedy=remedy))
+def _in_dialect(case: Case, finding: Finding) -> Finding:
+    """Return a finding whose remedy also has its settings as lines of the host's code."""
+    lines = case.dialect.lines_for(
+        finding.remedy,
+        case.run.manifest.host,
+        worker_memory=finding.worker_memory,
+    )
+    if not lines:
+        return finding
+    return msgspec.structs.replace(finding, remedy=f"{finding.remedy} {clean(lines)}")
 
 
 def _titled(resolution: Resolution) -> Resolution:

@@ -56,8 +56,8 @@ def beyond_host(case: Case, wanted: int, workers: Collection[str] = ()) -> str:
             return f"{has} in all: that takes a larger one."
         return (
             f"{has} in all, which is enough for {counted(fits, 'such worker')}, not for "
-            f"{at_once}: start fewer (`n_workers={fits}`, `--nworkers {fits}`), or take a "
-            "larger one."
+            f'{at_once}: start fewer (`n_workers={fits}, memory_limit="{size(wanted)}"`; '
+            f"`--nworkers {fits}`), or take a larger one."
         )
     return ""
 

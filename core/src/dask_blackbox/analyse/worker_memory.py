@@ -173,7 +173,7 @@ class MemoryNeed:
         if self.threads > 1 and self.at_once > 1:
             share = max(limit - (self.idle or 0), 0) / self.threads
             ways.append(
-                f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
+                f"or run fewer tasks at once: with `threads_per_worker=1` a task may use "
                 f"{size(limit - (self.idle or 0))} rather than {size(share)}"
             )
         ways.append(f"or {self.less_at_once()}")

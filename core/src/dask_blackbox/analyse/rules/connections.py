@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import NamedTuple
 
 import polars as pl
@@ -455,8 +456,8 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
         remedy = (
             f"Check that a Dask scheduler listens at {address} (not its dashboard, not "
             "a proxy); if it is, it was too busy to answer: raise "
-            f"`distributed.comm.timeouts.connect` above {waited} s, and find what "
-            "blocks its event loop."
+            f"`distributed.comm.timeouts.connect` above {waited} s"
+            f"{_longer(waited)}, and find what blocks its event loop."
         )
     elif case.raised("gaierror") or case.search_exception("Name or service not known"):
         why = "its host name is unknown"
@@ -477,9 +478,14 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
         remedy = (
             f"Check that {address} is right and that no firewall or network policy "
             "blocks the way; if the scheduler is slow to start, raise "
-            f"`distributed.comm.timeouts.connect` above {waited} s."
+            f"`distributed.comm.timeouts.connect` above {waited} s{_longer(waited)}."
         )
     return why, remedy, advice
+
+
+def _longer(waited: str) -> str:
+    """Return how a client waits longer for its scheduler, in brackets."""
+    return f" (`Client(…, timeout={ceil(2 * float(waited))})`)"
 
 
 # tls-misconfigured

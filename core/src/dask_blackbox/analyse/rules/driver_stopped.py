@@ -1061,7 +1061,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
             title += f"; cluster start took {duration(started)}"
     progress = "" if pace is None else f" {pace.sentence}."
     line = _where_it_was(case) if where in _WITHOUT_CLUSTER else ""
-    remedy = _remedy_stopped_by_host(name, needs, pace, slow=slow)
+    remedy = _remedy_stopped_by_host(case, name, needs, pace, slow=slow)
     if where in _DELAYED:
         remedy = (
             f"Find out what delays the {_DELAYED[where]} of the cluster, or raise "
@@ -1115,13 +1115,15 @@ def _was_in(case: Case, place: str) -> bool:
 
 
 def _remedy_stopped_by_host(
-    name: str, needs: float | None, pace: Pace | None, *, slow: bool
+    case: Case, name: str, needs: float | None, pace: Pace | None, *, slow: bool
 ) -> str:
     raised = ""
     if needs and pace:
-        enough = duration(_TIME_MARGIN * needs)
-        more = f" to more than {enough}"
-        raised = more if pace.submitting else f" to {enough} or more"
+        enough = _TIME_MARGIN * needs
+        more = f" to more than {duration(enough)}"
+        raised = more if pace.submitting else f" to {duration(enough)} or more"
+        line = case.dialect.time_limit(name, enough)
+        raised += f" (`{line}`)" if line else ""
     sooner = "; start its cluster earlier, or keep one running" if slow else ""
     return (
         f"Raise `{name}`{raised}, give the cluster more workers, or split the work into "

@@ -648,7 +648,8 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
         return (
             "Find what happened to the workers and why no new ones started: check their "
             "nannies, the cluster manager (`cluster.adapt(minimum=1)`) and their hosts. "
-            "`distributed.scheduler.no-workers-timeout` makes such tasks fail early."
+            "`distributed.scheduler.no-workers-timeout: 5 min` makes such tasks fail "
+            "early."
         )
     if longest is None:
         return (
@@ -975,7 +976,10 @@ def DISK_FULL(case: Case) -> Iterator[Finding]:
     elif SPILL_CAPPED.search(line):
         until = "it reached its own limit (`max-spill`)"
         title = "Spilling reached its limit (`max-spill`)"
-        remedy = "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
+        remedy = (
+            "Raise `distributed.worker.memory.max-spill`, or have no such limit "
+            "(`distributed.worker.memory.max-spill: false`), or give the workers more memory."
+        )
     spill = failed_spill_before(case, {worker}, last_sign_of_life(case.run))
     if spill is not None and spill.name and not spill.is_of_space:
         until = f"that failed ({spill.name}: {short(spill.message, 120)})"
@@ -1224,7 +1228,7 @@ def _slow_host(case: Case, last: Row) -> str:
 
 def _remedy_lost_worker(case: Case, slug: str, died: Sequence[WorkerExit]) -> str:
     wait_longer = (
-        "aise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a restarting "
+        "aise `distributed.deploy.lost-worker-timeout: 5 min`, so that a restarting "
         "worker is not closed"
     )
     if advice_on_death(slug) == "memory":

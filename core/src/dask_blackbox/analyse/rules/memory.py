@@ -406,7 +406,7 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
             "A memory limit above the host's memory was ignored",
             cause=f"{short(lowered['message'][0], 200)}.",
             remedy="Set `memory_limit` to what the host has, divided by its workers, or leave "
-            "it at `auto`.",
+            'it at that (`memory_limit="auto"`).',
             confidence="high",
             evidence=lines,
         )
@@ -429,7 +429,8 @@ def MEMORY_LIMIT_IGNORED(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Set `memory_limit` to at most {size(_PART * host.memory / workers)} (nine tenths "
-            f"of {size(host.memory)} for {counted(workers, 'worker')}), or leave it at `auto`."
+            f"of {size(host.memory)} for {counted(workers, 'worker')}; "
+            f'`memory_limit="{size(_PART * host.memory / workers)}"`), or leave it at `auto`.'
         ),
         confidence="high",
         cost=Cost(amount=excess, unit="bytes", share=excess / host.limits),
@@ -907,7 +908,8 @@ def OVERPRODUCTION(case: Case) -> Iterator[Finding]:
     if saturation > _DEFAULT_SATURATION:
         remedy = (
             f"`distributed.scheduler.worker-saturation` is {saturation:g}: workers "
-            f"receive all of '{name}' at once. Set it to 1.1 (the default), and about "
+            f"receive all of '{name}' at once. Set it to 1.1, the default "
+            "(`distributed.scheduler.worker-saturation: 1.1`), and about "
             f"{size(enough)} of its results are in memory at a time, instead of "
             f"{size(pile.bytes)}."
         )

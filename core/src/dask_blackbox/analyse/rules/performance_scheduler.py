@@ -25,6 +25,7 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     size,
+    time_argument,
 )
 from dask_blackbox.tables.schemas import Row
 
@@ -272,8 +273,8 @@ def _remedy_event_loop_blocked(case: Case, long: list[Row], first: Row) -> str:
         return text
     return (
         f"{text} The scheduler removes a worker that is blocked for {duration(_TTL)}: if the "
-        "call must take that long, raise `distributed.scheduler.worker-ttl` above "
-        f"{duration(max(_TTL, 10 * first['seconds']))}."
+        "call must take that long, raise `distributed.scheduler.worker-ttl: "
+        f"{time_argument(max(2 * _TTL, 10 * first['seconds']))}`."
     )
 
 

@@ -263,10 +263,11 @@ def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
 
 def _remedy_cpu_oversubscribed(worst: Host, *, libraries: bool) -> str:
     if libraries:
+        each = max(worst.cores // worst.threads, 1)
         return (
-            "Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to "
-            f"{max(worst.cores // worst.threads, 1)} (Dask's nannies do so by default, "
-            "with `distributed.nanny.pre-spawn-environ`), so that workers and "
+            f"Set `OMP_NUM_THREADS={each} OPENBLAS_NUM_THREADS={each} "
+            f"MKL_NUM_THREADS={each}` (1 is the default of Dask's nannies, "
+            "`distributed.nanny.pre-spawn-environ`), so that workers and "
             "libraries together have one thread for each of the "
             f"{counted(worst.cores, 'core')}."
         )
@@ -361,7 +362,7 @@ def _remedy_io_bound(
         return _THREADS_WERE_FREE
     return (
         f"Give these workers more threads: about {wanted} instead of {threads} "
-        "(`threads_per_worker`, `--nthreads`), so that more tasks wait in "
+        f"(`threads_per_worker={wanted}`, `--nthreads {wanted}`), so that more tasks wait in "
         f"parallel. If other tasks of the run compute, give '{short(prefix, 40)}' separate "
         "workers, or fetch more per task, asynchronously."
     )

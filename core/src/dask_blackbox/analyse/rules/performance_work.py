@@ -639,7 +639,7 @@ def STEALING_CHURN(case: Case) -> Iterator[Finding]:
             "For an input that all tasks need, use `client.replicate` or "
             "`client.scatter(…, broadcast=True)`. Batch tasks that take less than "
             f"{duration(0.1)}. At most {duration(cost)} of core time can be saved. "
-            "Without stealing (`distributed.scheduler.work-stealing: false`) tasks "
+            "Without stealing (`distributed.scheduler.work-stealing` is false) tasks "
             "stay with their data, which is even slower if all data is on one worker."
         ),
         confidence="medium",

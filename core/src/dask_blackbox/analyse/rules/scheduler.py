@@ -533,7 +533,11 @@ def _how(reason: str | None) -> tuple[str, RetryAdvice, str]:
 
 def _how_idle(reason: str) -> tuple[str, RetryAdvice, str]:
     if not reason.startswith(_GATEWAY_IDLE):
-        remedy = "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
+        remedy = (
+            "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run; "
+            "where the cluster ends with the run, none is needed "
+            "(`distributed.scheduler.idle-timeout: null`)."
+        )
         return "it closed after being idle for too long", "environment", remedy
     idle = duration(float(reason.removeprefix(_GATEWAY_IDLE)))
     remedy = (

@@ -271,8 +271,8 @@ def _remedy_p2p_failed(
     if root is not None and root[0].endswith(_UNREACHED):
         return (
             "A worker did not answer the others: check its event loop and network; "
-            "raise `distributed.comm.timeouts.connect` and `.tcp`, and "
-            "`distributed.p2p.comm.retry.count`. Then retry."
+            "raise `distributed.comm.timeouts.connect: 90s, distributed.comm.timeouts.tcp: "
+            "90s, distributed.p2p.comm.retry.count: 20`. Then retry."
         )
     if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
         return (
@@ -403,7 +403,7 @@ _KEEP_WORKERS = (
 
 _DO_NOT_SCALE_DOWN = (
     "No worker died: don't retire or close workers while a shuffle runs. Of an adaptive cluster, "
-    "raise `distributed.adaptive.wait-count`, or set `minimum` to `maximum`."
+    "raise `distributed.adaptive.wait-count: 30`, or set `minimum` to `maximum`."
 )
 
 

@@ -183,7 +183,8 @@ def _restarted_idle(case: Case, restarts: list[WorkerRestartedForMemory]) -> Fin
         ),
         remedy=(
             f"Set `memory_limit` (`--memory-limit`) well above what an idle worker uses: {need}. "
-            "Usual values are gigabytes; `MiB` and `GiB` are easily mixed up."
+            'Usual values are gigabytes (`memory_limit="2 GiB"`); `MiB` and `GiB` are easily '
+            "mixed up."
         ),
         confidence="high",
         evidence=(
@@ -586,8 +587,8 @@ def _remedy_preempted(
         ways.append(where)
     if case.blame.blamed is not None:
         ways.append(
-            "raise `distributed.scheduler.allowed-failures` above "
-            f"{max(len(deaths) - 1, 3)}, because Dask counts such exits against the task"
+            "raise `distributed.scheduler.allowed-failures: "
+            f"{2 * max(len(deaths), 5)}`, because Dask counts such exits against the task"
         )
     if case.no_worker_left and case.blame.failure is None:
         ways.append(
