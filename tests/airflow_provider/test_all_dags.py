@@ -449,6 +449,24 @@ def test_a_filter_keeps_what_else_was_asked_for(
     }
 
 
+def test_code_in_a_remedy_is_shown_as_code_and_escaped(
+    night: _Night, get: Callable[..., Any]
+) -> None:
+    remedy = "Set `memory_limit` to <b>; `<script>` and `a"
+    night.run("with_code")
+    cause = Cause("task-exception", "`price` raised", remedy, "code", 1)
+    night.task("price", _failed(cause), state="failed")
+    night.write()
+
+    page = get("runs?dag=with_code").text
+
+    assert (
+        "<p>Set <code>memory_limit</code> to &lt;b&gt;; <code>&lt;script&gt;</code>"
+        in page
+    )
+    assert "<code>price</code> raised" in page
+
+
 def test_what_is_looked_for_is_escaped(night: _Night, get: Callable[..., Any]) -> None:
     _mapped_runs(night)
 

@@ -234,12 +234,18 @@ with DAG({dag_id!r}):
 
     assert ran.state == "failed"
     assert ran.xcoms["caught"][0].endswith("ConfigurationError")
-    assert "Not started, because it cannot be recorded" in ran.log
+    assert "Failed, not stored" not in ran.log
+    in_the_open = ran.log.partition("::group::")[0]
+    assert in_the_open.count("Configuration error: ") == 1
+    seen = task_seen(TaskKey(dag_id, ran.run_id, "work"))
+    shown = empty_state_of(seen, None, "", 1)
+    assert shown.title.startswith("Configuration error: ")
+    assert "leave out `required`" in shown.paragraphs[-1]
     (verdict,) = [each for each in ran.messages if "and it cannot begin:" in each][:1]
     assert verdict.startswith("The recording is required")
     assert "This run is not recorded" not in ran.log  # the cause has the reason
     assert "performance_report.html" not in ran.log
-    assert "session.py" not in ran.log.partition("::group::")[0]
+    assert "session.py" not in in_the_open
 
 
 @pytest.mark.nightly

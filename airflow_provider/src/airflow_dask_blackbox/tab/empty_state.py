@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from airflow_dask_blackbox.causes import Cause
 from airflow_dask_blackbox.plain_tasks import is_switched_on
 from airflow_dask_blackbox.selection import OPT_OUT
 from airflow_dask_blackbox.tab.recordings import Place
@@ -26,6 +27,11 @@ _DID_NOT_RUN: Final = {
     "removed": "It is no longer in the DAG.",
 }
 """Why a task never started, by Airflow's word for its state."""
+
+
+_RAISED: Final = "driver-exception"
+"""The rule of a task that failed because it cannot be recorded: of any other one without a
+recording, nobody knows why it failed."""
 
 
 class EmptyState(NamedTuple):
@@ -74,9 +80,17 @@ def empty_state_of(
             ),
         )
     if (reported := _reported(seen)) and seen.announced.get("kept") == "none":
-        log = "The task's own log holds the card, which says how the task ended."
-        return EmptyState("This task was not recorded", (*reported, log), calm=False)
+        return _not_recorded(seen, reported)
     return _unread(seen, problem) if problem else _not_there(seen, place, number)
+
+
+def _not_recorded(seen: TaskSeen, reported: list[str]) -> EmptyState:
+    """Return that there is no recording, or, if the task needed one, that it failed of that."""
+    cause = Cause.announced(seen.announced.get("cause"))
+    if cause is not None and cause.rule == _RAISED:
+        return EmptyState(cause.title, (*reported, cause.remedy), calm=False)
+    log = "The task's own log holds the card, which says how the task ended."
+    return EmptyState("This task was not recorded", (*reported, log), calm=False)
 
 
 def _unread(seen: TaskSeen, problem: str) -> EmptyState:

@@ -37,6 +37,7 @@ _ENVIRONMENT.filters |= {
     "duration": formatting.duration,
     "moment": formatting.moment,
     "plain": formatting.plain,
+    "prose": wording.prose,
     "size": formatting.exact_size,
 }
 _ENVIRONMENT.globals |= {"SIGN": _SIGN, "WORD": _WORD}

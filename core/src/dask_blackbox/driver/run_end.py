@@ -35,6 +35,14 @@ from dask_blackbox.store.url import Bucket, is_lost_with_container, place_of
 
 _LONGEST, _READ, _CHECKED = 120, 2_000, 4_000
 """Characters of a headline, and of a message that are read for it."""
+_OF_SETTINGS = frozenset(
+    {
+        "ConfigurationError",
+        "StoreDeniedError",
+        "StoreNotFoundError",
+    }
+)
+"""Errors of what somebody has set: the run fails again until that is corrected."""
 
 
 def end_of(
@@ -219,13 +227,15 @@ def unrecorded_card(
     state = msgspec.convert(ending.state, RunState)
     verdict = None if state == "succeeded" else _undiagnosed(ending, reason, refused)
     kept: Kept = "spool" if spooled else "none"
-    unrecorded = f"{state.capitalize()}, {NOT_STORED[kept]}: {reason}"
+    headline = f"{state.capitalize()}, {NOT_STORED[kept]}: {reason}"
+    if verdict is not None and verdict.confidence == "high":  # that is why it failed
+        headline = verdict.title
     return RunCard(
         job=manifest.job,
         run_id=manifest.run_id,
         attempt=manifest.attempt,
         state=state,
-        headline=short(unrecorded, _LONGEST),
+        headline=short(headline, _LONGEST),
         verdict=verdict,
         completeness={
             "recorded": False,
@@ -262,12 +272,18 @@ def _undiagnosed(ending: Ending, reason: str, refused: str) -> Finding | None:
 
 def _not_begun(raised: DriverException, reason: str) -> Finding:
     """Return that a run did not begin, because its recording is required and impossible."""
-    outage = raised.exception.endswith(".StoreUnreachableError")
-    text = short(reason, _READ)
+    names = {each.rpartition(".")[2] for each in (raised.exception, *raised.bases)}
+    outage, text = "StoreUnreachableError" in names, short(reason, _READ)
+    what = "Not started, because it cannot be recorded"
+    if names & _OF_SETTINGS:
+        what = "Configuration error"
     return Finding(
         rule="driver-exception",
-        title=short(f"Not started, because it cannot be recorded: {reason}", _LONGEST),
-        cause=f"The recording is required, and it cannot begin: {text}",
+        title=short(f"{what}: {reason}", _LONGEST),
+        cause=(
+            f"The recording is required, and it cannot begin: {text.rstrip('.')}. No Dask "
+            "work had begun."
+        ),
         severity="failure",
         confidence="high",
         remedy=(
