@@ -1,9 +1,14 @@
-"""What Airflow's own metrics count of recorded tasks: a real StatsD client, over UDP."""
+"""What Airflow's own metrics count of recorded tasks: real clients of StatsD and OpenTelemetry."""
 
 from __future__ import annotations
 
+import atexit
+import gzip
 import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -89,3 +94,88 @@ def test_a_task_that_was_not_recorded_is_counted_as_that(
     count_run(SimpleNamespace(dag_id="d", task_id="t"), card)
 
     assert "airflow.dask_blackbox.not_recorded:1|c" in _received(statsd)
+
+
+def test_opentelemetry_gets_the_verdict_with_the_task_and_the_retry_advice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip(
+        "airflow.sdk.observability.stats", reason="Airflow 3.2 or newer"
+    )
+    from airflow.sdk._shared.observability.metrics import base_stats_logger, stats
+    from airflow.sdk._shared.observability.metrics.otel_logger import (
+        flush_otel_metrics,
+        get_otel_logger,
+    )
+    from opentelemetry import metrics
+
+    card = a_card("failed", confidence="high", advice="memory")
+    with _collector() as (url, bodies):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+        logger: Any = get_otel_logger(conf_interval=3_600_000)
+        provider: Any = metrics.get_meter_provider()
+        stats.initialize(factory=lambda: logger, export_legacy_names=False)
+        try:
+            count_run(SimpleNamespace(dag_id="d", task_id="t"), card)
+            provider.force_flush()
+        finally:
+            atexit.unregister(flush_otel_metrics)  # the collector is gone by then
+            provider.shutdown()
+            stats.initialize(
+                factory=base_stats_logger.NoStatsLogger, export_legacy_names=False
+            )
+
+    assert card.verdict is not None
+    task = {"dag_id": "d", "task_id": "t"}
+    assert _counters(bodies) == {
+        "airflow.dask_blackbox.runs.failed": (1, task),
+        f"airflow.dask_blackbox.verdicts.{card.verdict.rule}": (
+            1,
+            {**task, "retry": "memory"},
+        ),
+    }
+
+
+@contextmanager
+def _collector() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the address of a collector, and the requests that it has got."""
+    bodies: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            zipped = self.headers.get("Content-Encoding") == "gzip"
+            bodies.append(gzip.decompress(body) if zipped else body)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", bodies
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _counters(bodies: list[bytes]) -> dict[str, tuple[int, dict[str, str]]]:
+    from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
+
+    requests = map(metrics_service_pb2.ExportMetricsServiceRequest.FromString, bodies)
+    return {
+        metric.name: (
+            int(point.as_double or point.as_int),
+            {each.key: each.value.string_value for each in point.attributes},
+        )
+        for request in requests
+        for resource in request.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        for point in metric.sum.data_points
+    }
