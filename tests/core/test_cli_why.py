@@ -7,13 +7,19 @@ import shlex
 from typing import Any
 
 import dask
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.analyse import RULES
 from dask_blackbox.cli import blackbox
+from dask_blackbox.cli.why import json_reasons
+from dask_blackbox.finding import Evidence
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.earlier_runs import write_sketch
+from dask_blackbox.reader.reasons import why_as_dict
+from dask_blackbox.report.markdown_card import MOST_OF_REASONS, markdown_reasons
+from dask_blackbox.serve.cards import card_of_run
 from dask_blackbox.testing import (
     EPOCH,
     a_log,
@@ -101,6 +107,42 @@ def test_why_reads_as_text(shelf: Shelf) -> None:
     assert "(worker-memory-limit)" in printed
     assert "   $ dask blackbox logs " in printed
     assert "Rejected causes" in printed
+
+
+def test_why_as_markdown_has_evidence_with_commands_and_rejected_causes(
+    shelf: Shelf,
+) -> None:
+    recorded(shelf.store, *FACTS, job="etl", state="failed")
+
+    printed = typed("why", "etl", "--store", shelf.url, "--markdown").output
+
+    assert "### Why" in printed
+    assert "  `dask blackbox logs " in printed
+    assert "### Rejected causes" in printed
+
+
+@pytest.mark.parametrize("text", ["é" * 2_000, "Traceback:\n" + "  line\n" * 300])
+def test_reasons_for_tools_have_a_size_and_say_what_they_lack(
+    text: str, shelf: Shelf
+) -> None:
+    recorded(shelf.store, *FACTS, job="etl", state="failed")
+    card = card_of_run(Run.latest("etl", store=shelf.url))
+    assert card.verdict is not None
+    more = (*card.verdict.evidence, *(Evidence(text=text, source="log"),) * 50)
+    card = msgspec.structs.replace(
+        card, verdict=msgspec.structs.replace(card.verdict, evidence=more)
+    )
+
+    as_json = json_reasons(why_as_dict(card, [], run="etl"))
+    as_markdown = markdown_reasons(card, [], lambda _: "dask blackbox logs etl")
+
+    assert len(as_json.encode()) <= MOST_OF_REASONS
+    assert json.loads(as_json)["verdict"]["rule"] == "worker-memory-limit"
+    assert json.loads(as_json)["now"] is None
+    assert "more" in json.loads(as_json)["evidence"][-1]
+    assert len(as_markdown.encode()) <= MOST_OF_REASONS
+    assert as_markdown.endswith(" more lines: `dask blackbox show --markdown`\n")
+    assert as_markdown.count("```") % 2 == 0
 
 
 def test_why_reports_what_changed_and_how_to_compare(shelf: Shelf) -> None:

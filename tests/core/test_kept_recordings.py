@@ -7,8 +7,10 @@ If the change is meant, `make snapshots` writes them anew, and the commit shows 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -17,8 +19,11 @@ from dask_blackbox.analyse import RULES
 from dask_blackbox.analyse.complete_tables import completed
 from dask_blackbox.analyse.core_seconds import phases_of
 from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.cli.why import json_reasons
 from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.reader.reasons import how_to_see, why_as_dict
 from dask_blackbox.report import text
+from dask_blackbox.report.markdown_card import MOST_OF_REASONS, markdown_reasons
 from dask_blackbox.report.prefix_graph import prefix_rows
 from dask_blackbox.report.wording import relevant_numbers
 from dask_blackbox.tables import read_table, write_tables
@@ -170,3 +175,19 @@ def test_tables_parquet_and_report_agree_with_the_card(of: str, name: str) -> No
     )
     shares = [each.cost.share for each in card.findings if each.cost is not None]
     assert all(share is None or 0 <= share <= 1 for share in shares)
+
+
+@each_recording
+def test_reasons_for_tools_are_whole(of: str, name: str) -> None:
+    found = diagnosed(of, name)
+    reasons = why_as_dict(found.card, found.rejected, run=name)
+    rejected = [f"{each.what}: {each.why_not}." for each in found.rejected]
+
+    as_json = json_reasons(reasons)
+    printed = markdown_reasons(found.card, rejected, partial(how_to_see, run=name))
+
+    assert len(as_json.encode()) <= MOST_OF_REASONS
+    assert set(json.loads(as_json)) == set(reasons)
+    assert not re.search(r"\(\d+ (?:characters )?more\)", as_json)
+    assert len(printed.encode()) <= MOST_OF_REASONS
+    assert " more lines: `dask" not in printed

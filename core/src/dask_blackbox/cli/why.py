@@ -23,6 +23,7 @@ from dask_blackbox.cli.options import (
 from dask_blackbox.finding import CurrentState, Evidence, Finding
 from dask_blackbox.formatting import clock, plain
 from dask_blackbox.reader.reasons import how_to_see, why_as_dict
+from dask_blackbox.report.markdown_card import MOST_OF_REASONS, markdown_reasons
 from dask_blackbox.report.text_card import Paper, whole_change
 from dask_blackbox.report.wording import (
     CONFIDENCE,
@@ -35,6 +36,7 @@ from dask_blackbox.report.wording import (
     recurrence_text,
     retry_text,
 )
+from dask_blackbox.serve.brief import brief
 
 if TYPE_CHECKING:
     # Loaded with analysis, which `--help` does without.
@@ -48,15 +50,18 @@ if TYPE_CHECKING:
         "why",
         "why nightly",
         "why nightly/run-7 --json",
+        "why nightly/run-7 --markdown",
     ],
 )
 @run_argument
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(*, name: str, store_url: str | None, as_json: bool) -> None:
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown.")
+def why(*, name: str, store_url: str | None, as_json: bool, as_markdown: bool) -> None:
     """Explain why RUN failed: each piece of evidence, with a command that shows it.
 
-    It also lists rejected causes, and why they were rejected.
+    It also lists rejected causes, and why they were rejected.  JSON and Markdown have at
+    most 8,000 bytes, and say what was left out.
     """
     from dask_blackbox.analyse.alternatives import rejected_causes
     from dask_blackbox.analyse.rule_settings import asking
@@ -68,13 +73,28 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
     others = rejected_causes(run, card.verdict)
     known_as = run.url or name
     if as_json:
-        reported = why_as_dict(card, others, run=known_as)
-        click.echo(json.dumps(reported, indent=2, ensure_ascii=False))
+        click.echo(json_reasons(why_as_dict(card, others, run=known_as)))
+        return
+    if as_markdown:
+        sentences = [f"{each.what}: {each.why_not}." for each in others]
+        see = partial(how_to_see, run=known_as)
+        click.echo(markdown_reasons(card, sentences, see), nl=False)
         return
     print_rendered(partial(why_text, card, others, run=known_as))
 
 
 _NARROWEST = 60
+
+
+def json_reasons(reasons: dict[str, object]) -> str:
+    """Return the reasons, with all of their fields, in at most as many bytes as Markdown has."""
+    for indent in (2, None):
+        text = json.dumps(reasons, indent=indent, ensure_ascii=False)
+        if len(text.encode()) <= MOST_OF_REASONS:
+            return text
+    fields = json.dumps(dict.fromkeys(reasons))
+    shorter = json.loads(brief(reasons, MOST_OF_REASONS - len(fields)))
+    return json.dumps(dict.fromkeys(reasons) | shorter, ensure_ascii=False)
 
 
 def why_text(

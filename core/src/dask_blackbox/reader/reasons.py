@@ -62,7 +62,10 @@ def _iso(at: float) -> str:
 def why_as_dict(
     card: RunCard, others: Sequence[RejectedCause], *, run: str
 ) -> dict[str, object]:
-    """Return the same as data: verdict, evidence with `see`, and what was considered."""
+    """Return the same as data: verdict, evidence with `see`, and what was considered.
+
+    The evidence of the verdict is only in the list of all evidence.
+    """
     findings: list[Finding | CurrentState] = [*card.findings]
     if card.verdict is not None:
         findings = [card.verdict]
@@ -74,8 +77,8 @@ def why_as_dict(
         "attempt": card.attempt,
         "state": card.state,
         "headline": card.headline,
-        "verdict": msgspec.to_builtins(card.verdict),
-        "now": msgspec.to_builtins(card.now),
+        "verdict": _without_evidence(card.verdict),
+        "now": _without_evidence(card.now),
         "evidence": [
             {
                 **msgspec.to_builtins(fact),
@@ -90,3 +93,11 @@ def why_as_dict(
         "past": msgspec.to_builtins(card.past),
         "considered": [msgspec.to_builtins(each) for each in others],
     }
+
+
+def _without_evidence(found: Finding | CurrentState | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    values: dict[str, object] = msgspec.to_builtins(found)
+    values.pop("evidence", None)
+    return values

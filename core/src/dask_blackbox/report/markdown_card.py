@@ -7,7 +7,7 @@ escaped, so that a log line stays a log line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dask_blackbox.card_data import CardData
@@ -40,6 +40,9 @@ from dask_blackbox.report.wording import (
     subject_text,
 )
 
+MOST_OF_REASONS = 8_000
+"""Bytes of the reasons of a run, for those who read with little space."""
+
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
 _MOST_LINES_OF_DIFFS = 120
@@ -54,6 +57,8 @@ _UNBROKEN = bounded(r"[^\s“”]*[^\s“”,.;:]")
 _NO_BREAK = bounded(r"[^\s/-]{100,}")
 """No browser breaks these: they hide what is beside a card."""
 _MOST_UNBROKEN = 60
+_FOR_THE_END = 100
+"""Bytes for what says that lines are missing."""
 _SPACES = bounded(r"\s+")
 _BACKTICKS = bounded(r"`+")
 _OPENS = bounded(r"https?://[^\s<>()\"'`\\|]+")
@@ -119,6 +124,40 @@ def markdown_parts(card: CardData) -> MarkdownParts:
         else "",
         links=_links(card),
     )
+
+
+def markdown_reasons(
+    card: CardData, rejected: Sequence[str], see: Callable[[Evidence], str]
+) -> str:
+    """Return why a run ended as it did, in at most `MOST_OF_REASONS` bytes.
+
+    Args:
+        rejected: Other causes, and why they were rejected, as sentences.
+        see: Returns the command that shows where a piece of evidence comes from.
+    """
+    facts = [
+        f"{_fact(each).rstrip()}\n\n  {_code(see(each))}" for each in _evidence_of(card)
+    ]
+    shown = "\n".join(["**Evidence** (times in UTC)", "", *facts]) if facts else ""
+    others = "\n".join(f"- {escaped(each)}" for each in rejected)
+    parts = markdown_parts(card)._replace(evidence=shown, numbers="", links="")
+    whole = _joined([*parts, f"### Rejected causes\n\n{others}" if others else ""])
+    return _beginning(whole, MOST_OF_REASONS) + "\n"
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return the lines of Markdown that fit into so many bytes, and how many are missing."""
+    lines, left = text.splitlines(), most
+    for number, line in enumerate(lines):
+        left -= len(line.encode()) + 1
+        if left < (_FOR_THE_END if number + 1 < len(lines) else 0):
+            kept = lines[:number]
+            # A block that is not closed would have the rest in it.
+            fences = [each.strip() for each in kept if each.strip().startswith("```")]
+            end = [fences[-1].removesuffix("text")] if len(fences) % 2 else []
+            more = f"{len(lines) - number} more lines: `dask blackbox show --markdown`"
+            return "\n".join([*kept, *end, "", more])
+    return text
 
 
 def _joined(parts: Iterable[str]) -> str:

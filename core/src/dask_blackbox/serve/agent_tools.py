@@ -122,11 +122,6 @@ class AgentTools:
         card = card_of_run(opened)
         others = rejected_causes(opened, card.verdict)
         reasons = why_as_dict(card, others, run=opened.url or opened.address.name)
-        if card.verdict is not None:
-            # It is a list of its own, with the commands that show each piece.
-            reasons["verdict"] = msgspec.to_builtins(
-                msgspec.structs.replace(card.verdict, evidence=())
-            )
         return _answer(reasons | {"numbers": dict(card.numbers)})
 
     def logs(
