@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.tab.recordings import place_of, recordings_of
+from environments_with_core import python_with_core
 
 pytestmark = pytest.mark.nightly
 
@@ -72,17 +76,130 @@ print(json.dumps([*(run(each, of_pod) for each in pods), *(run(each, of_docker) 
 """
 
 
-@pytest.mark.usefixtures("_database")
-def test_a_pod_and_a_container_know_of_which_task_their_recordings_are(
-    tmp_path: Path,
-) -> None:
+DAG_OF_PODS = """
+import sys
+from airflow.sdk import DAG
+from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
+
+with DAG("in_pods", schedule=None):
+    KubernetesPodOperator(
+        task_id="price",
+        name="price",
+        namespace="shop",
+        image="python",
+        cmds=[sys.executable],
+        arguments=[{job!r}],
+        config_file={config!r},
+        in_cluster=False,
+        get_logs=False,
+        log_events_on_failure=False,
+        on_finish_action="keep_pod",
+    )
+"""
+JOB = """
+from dask.distributed import Client
+from dask_blackbox import recording
+
+def price(items):
+    return 100 / items
+
+if __name__ == "__main__":
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        with recording(client):
+            client.submit(price, 0).result()
+"""
+RUN = """
+import sys
+from airflow.dag_processing.dagbag import DagBag
+
+bag = DagBag(sys.argv[1])
+assert not bag.import_errors, bag.import_errors
+run = bag.dags["in_pods"].test()
+(ti,) = run.get_task_instances()
+print(run.run_id, ti.state)
+"""
+
+
+@pytest.fixture(scope="module")
+def providers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the providers, whose plugins no other test may load."""
+    folder = tmp_path_factory.mktemp("providers")
     uv = os.environ.get("UV", str(ROOT / "tools" / "uv"))
-    install = (uv, "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path))
+    install = (uv, "pip", "install", "--quiet", "--no-deps", "--target", str(folder))
     subprocess.run([*install, "--python", sys.executable, *REQUIREMENTS], check=True)
+    return folder
+
+
+@pytest.fixture
+def kubernetes(tmp_path: Path) -> Iterator[Path]:
+    """Start an API and a node that runs pods as processes; yield the client's configuration."""
+    packages = ("kmock==0.8", "jsonpatch", "aiohttp", "psutil")
+    python = python_with_core(tmp_path, *packages)
+    script = ROOT / "tests" / "support" / "kubernetes_cluster.py"
+    (tmp_path / "pods").mkdir()
+    with subprocess.Popen(
+        [python, script, tmp_path / "pods"],
+        # A pod knows nothing of Airflow but what its task has passed on.
+        env={name: os.environ[name] for name in ("PATH", "HOME")},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as api:
+        assert api.stdout is not None
+        url = api.stdout.readline().strip()
+        context = {"cluster": "here", "user": "me", "namespace": "shop"}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "here",
+            "clusters": [{"name": "here", "cluster": {"server": url}}],
+            "users": [{"name": "me", "user": {}}],
+            "contexts": [{"name": "here", "context": context}],
+        }
+        (tmp_path / "config").write_text(json.dumps(config))
+        yield tmp_path / "config"
+        api.terminate()
+
+
+@pytest.mark.usefixtures("_database")
+def test_the_verdict_on_what_a_pod_ran_is_in_the_tab_of_its_task(
+    providers: Path, kubernetes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", "True")
+    job, dag = (
+        tmp_path / "job.py",
+        Path(os.environ["AIRFLOW_HOME"], "dags", "in_pods.py"),
+    )
+    job.write_text(JOB)
+    dag.write_text(DAG_OF_PODS.format(job=str(job), config=str(kubernetes)))
 
     done = subprocess.run(
+        [sys.executable, "-c", RUN, dag],
+        env=os.environ | {"PYTHONPATH": str(providers)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    dag.unlink()
+
+    assert done.returncode == 0, done.stderr[-3_000:]
+    run_id, state = done.stdout.splitlines()[-1].split()
+    key = TaskKey("in_pods", run_id, "price")
+    (recorded,) = recordings_of(place_of(key, {}), key)
+    assert state == "failed", done.stdout[-3_000:]
+    assert recorded.state == "failed"
+    assert recorded.manifest.job == "in_pods.price"
+    assert recorded.cause is not None
+    assert recorded.cause.title.startswith("ZeroDivisionError in 'price'")
+
+
+@pytest.mark.usefixtures("_database")
+def test_a_pod_and_a_container_know_of_which_task_their_recordings_are(
+    providers: Path,
+) -> None:
+    done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        env=os.environ | {"PYTHONPATH": str(providers)},
         capture_output=True,
         text=True,
         check=False,

@@ -97,3 +97,15 @@ def test_what_the_exception_carries_is_the_verdict_and_where_the_report_is() -> 
     note = exception_note(msgspec.structs.replace(CARD, links={"report": "https://r"}))
 
     assert note == f"Dask: {CARD.headline}\nReport: https://r"
+
+
+def test_a_line_to_paste_is_not_broken() -> None:
+    log = Lines()
+    line = '`cluster_kwargs={"memory_limit": "832 MiB", "n_workers": 2}`'
+    remedy = f"Give each worker more. To paste into nightly.py, task 'load': {line}."
+    assert CARD.verdict is not None
+    verdict = msgspec.structs.replace(CARD.verdict, remedy=remedy)
+
+    show_card(msgspec.structs.replace(CARD, verdict=verdict), log)
+
+    assert any(line in each for each in log.error_)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final, Protocol
 
+from dask_blackbox.patterns import bounded
+
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
@@ -26,6 +28,8 @@ __all__ = [
 _WIDTH: Final = 100
 _OPEN_WIDTH: Final = 88
 _MOST_CHANGES: Final = 3
+_CODE: Final = bounded(r"`[^`\n]{1,300}`")
+_UNBROKEN: Final = "\N{NO-BREAK SPACE}"
 
 
 class Log(Protocol):
@@ -68,13 +72,7 @@ def show_card(card: RunCard, log: Log) -> None:
     say("%s", card.headline)
     for paragraph in _in_the_open(card):
         # Airflow's page cuts off what is longer than it is wide; a path is copied whole.
-        for line in wrap(
-            paragraph,
-            _OPEN_WIDTH,
-            break_on_hyphens=False,
-            break_long_words=False,
-            subsequent_indent="  ",
-        ):
+        for line in _wrapped(paragraph):
             say("%s", line)
     if reason := _unrecorded(card):
         log.warning("This run is %s", reason)
@@ -87,6 +85,19 @@ def show_card(card: RunCard, log: Log) -> None:
     for line in text(card, width=_WIDTH).splitlines():
         log.info("%s", line)
     log.info("::endgroup::")
+
+
+def _wrapped(paragraph: str) -> list[str]:
+    """Return a paragraph in lines; what stands between backticks is to be copied as one."""
+    kept = _CODE.sub(lambda code: code[0].replace(" ", _UNBROKEN), paragraph)
+    lines = wrap(
+        kept,
+        _OPEN_WIDTH,
+        break_on_hyphens=False,
+        break_long_words=False,
+        subsequent_indent="  ",
+    )
+    return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def _in_the_open(card: RunCard) -> Iterator[str]:
