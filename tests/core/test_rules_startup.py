@@ -314,6 +314,38 @@ def test_a_start_that_failed_for_a_known_reason_has_its_fix(
     assert fix in found.remedy
 
 
+@pytest.mark.parametrize("starts", ["a worker process", "a worker", "a scheduler"])
+@pytest.mark.parametrize(
+    ("argument", "meant"), [("n_worker", " (did you mean `n_workers`?)"), ("zzz", "")]
+)
+def test_a_misspelt_argument_of_a_cluster_is_to_be_corrected(
+    starts: str, argument: str, meant: str
+) -> None:
+    message = f"Server.__init__() got an unexpected keyword argument '{argument}'"
+    raised = (
+        f'Traceback:\n  File "{SITE}/distributed/core.py", line 1, in __init__\n'
+        f"    x\nTypeError: {message}"
+    )
+    if starts == "a worker process":
+        found = the_verdict_on(not_started(raised))
+    elif starts == "a worker":
+        start = f'  File "{SITE}/distributed/deploy/spec.py", line 396, in _correct_state_internal\n    x\n'
+        trace = raised.replace("Traceback:\n", f"Traceback:\n{start}")
+        error = an_exception("TypeError", message, traceback=trace)
+        found = the_verdict_on(failed_with(error))
+    else:
+        text = f"Cluster failed to start: {message}"
+        trace = f"{raised}{LINK}Traceback:\nRuntimeError: {text}"
+        error = an_exception("RuntimeError", text, traceback=trace)
+        found = the_verdict_on(failed_with(error))
+
+    assert found.rule == "worker-start-failed"
+    begins = f"Correct the name of the argument `{argument}`{meant}, or remove it: "
+    assert found.remedy.startswith(begins)
+    assert "`cluster_kwargs`" in found.remedy
+    assert (found.retry_advice, found.retry_confidence) == ("code", "high")
+
+
 def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     trace = (
         f'Traceback:\n  File "{SITE}/distributed/client.py", line 1, in register_plugin\n'

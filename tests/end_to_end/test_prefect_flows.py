@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +193,38 @@ if __name__ == "__main__":
 """
 """A flow that needs more memory than any worker has, whatever it is given."""
 
-SCRIPTS = {"nightly": SERVED, "greedy": GREEDY}
+PACK = """
+from prefect import serve, task
+from prefect_dask.task_runners import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+RUNNER = DaskTaskRunner(cluster_kwargs={
+    "n_workers": 1, "processes": False, "dashboard_address": None})
+
+@task
+def load(day: str):
+    if day != "good":
+        raise LookupError(f"no orders for {day}")
+
+@observed_flow(name="orders", task_runner=RUNNER)
+def orders(day: str = "good"):
+    load.submit(day).result()
+
+@observed_flow(name="prices", task_runner=RUNNER)
+def prices():
+    load.submit("good").result()
+
+@observed_flow(name="stock", task_runner=RUNNER)
+def stock():
+    load.submit("good").result()
+
+if __name__ == "__main__":
+    serve(*[flow.to_deployment(name=f"{flow.name}-nightly")
+            for flow in (prices, stock, orders)])
+"""
+"""Three deployments, of which one fails if it is told to."""
+
+SCRIPTS = {"nightly": SERVED, "greedy": GREEDY, "orders-nightly": PACK}
 """Scripts that serve a deployment, by its name."""
 
 
@@ -335,8 +368,9 @@ def _cancel(page: Any, address: str) -> None:
 CREATE_AUTOMATION = """
 import sys, yaml
 from prefect.automations import Automation
-each = yaml.safe_load(open(sys.argv[1]))
-Automation.model_validate(each).create()
+found = yaml.safe_load(open(sys.argv[1]))
+for each in found.get("automations", [found]):
+    Automation.model_validate(each).create()
 """
 
 
@@ -592,8 +626,8 @@ def test_a_run_without_memory_is_rerun_once_with_what_its_verdict_asks_for(
     labels = _diagnosed(host, first["id"])
     assert labels["dask.by_automation"] == "false"
     assert diagnosed["dask.by_automation"] == "true"
-    assert second["parameters"] == {"memory": labels["dask.worker_memory"]}
-    asked = labels["dask.worker_memory"]
+    assert second["parameters"] == {"memory": labels["dask.memory_needed"]}
+    asked = labels["dask.memory_needed"]
     assert given == sorted([first["parameters"].get("memory", ""), asked, "3 GiB"])
 
 
@@ -613,7 +647,7 @@ def _diagnosis(deployment: str, *, memory: str) -> dict[str, Any]:
         "resource": {
             "prefect.resource.id": f"dask.run.{uuid.uuid4()}.1",
             "dask.cause": "worker-memory-limit",
-            "dask.worker_memory": memory,
+            "dask.memory_needed": memory,
             "dask.by_automation": "false",
         },
         "related": [
@@ -625,6 +659,143 @@ def _diagnosis(deployment: str, *, memory: str) -> dict[str, Any]:
         "id": str(uuid.uuid4()),
         "occurred": datetime.now(UTC).isoformat(),
     }
+
+
+BLOCKS = """
+import sys
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.blocks.webhook import Webhook
+alerts = CustomWebhookNotificationBlock(
+    name="alerts", url=f"{sys.argv[1]}/alerts", json_data={"text": "{{subject}}\\n{{body}}"})
+tickets = Webhook(url=f"{sys.argv[1]}/tickets")
+print(alerts.save("alerts", overwrite=True), tickets.save("tickets", overwrite=True))
+"""
+
+
+@contextmanager
+def receiver() -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    """Listen for what automations send; yield the address, and what came, by its path."""
+    came: dict[str, list[Any]] = {"/alerts": [], "/tickets": []}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            came[self.path].append(json.loads(body))
+            self.send_response(HTTPStatus.OK)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", came
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.timeout(1200)
+def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployment_only(
+    host: Any, tmp_path: Path
+) -> None:
+    import yaml
+
+    pack = yaml.safe_load(AUTOMATIONS.read_text())["automations"]
+    with (
+        receiver() as (address, came),
+        served_script(host, tmp_path, "orders-nightly", {}) as failing,
+        deleted_afterwards(host, "automations"),
+    ):
+        everything = {each["name"]: each for each in host.ask("deployments/filter", {})}
+        others = [everything[f"{name}-nightly"]["id"] for name in ("prices", "stock")]
+
+        def failed(day: str, times: int) -> list[dict[str, str]]:
+            run_ids = []
+            for _ in range(times):  # one after the other: each is the last one's next
+                asked = {"parameters": {"day": day}}
+                made = host.ask(f"deployments/{failing}/create_flow_run", asked)
+                run_ids.append(made["id"])
+                _soon(partial(_diagnosed, host, made["id"]), within=300)
+            return [_diagnosed(host, each) for each in run_ids]
+
+        _create_automation(host, AUTOMATIONS)
+        fine = [
+            host.ask(f"deployments/{each}/create_flow_run", {})["id"] for each in others
+        ]
+        first = failed("Monday", 3)
+        _send(host, _diagnosis(failing, memory="3 GiB"))
+        for run_id in fine:
+            _soon(partial(_completed, host, run_id))
+
+        save = [sys.executable, "-c", BLOCKS, address]
+        ids = subprocess.run(
+            save, env=host.environ, check=True, capture_output=True, text=True
+        ).stdout.split()
+        mine = [each for each in pack if each["trigger"]["posture"] == "Reactive"]
+        for each in mine:
+            each["name"] += " (with ids)"
+            each["enabled"] = True
+            if "match_related" in each["trigger"]:
+                resource = f"prefect.deployment.{failing}"
+                each["trigger"]["match_related"]["prefect.resource.id"] = [resource]
+            else:
+                kind = each["actions"][0]["type"]
+                block = ids[kind == "call-webhook"]
+                each["actions"][0]["block_document_id"] = block
+        file = tmp_path / "with_ids.yaml"
+        file.write_text(yaml.safe_dump({"automations": mine}))
+        _create_automation(host, file)
+        before = _paused(host, failing)
+        second = failed("Tuesday", 3)
+        _soon(lambda: _paused(host, failing))
+        _soon(lambda: len(came["/alerts"]) == len(second))
+        _soon(lambda: came["/tickets"])
+        runs = host.ask(
+            "flow_runs/filter", {"deployments": {"id": {"any_": [failing, *others]}}}
+        )
+
+    assert [each["dask.failures_in_a_row"] for each in [*first, *second]] == [
+        "1",
+        "2",
+        "3",
+    ] * 2
+    assert not before
+    assert not any(_paused(host, each) for each in others)
+    # Nobody ran anything again.
+    assert len(runs) == len([*first, *second, *fine])
+    [ticket] = came["/tickets"]
+    assert ticket["title"] == "LookupError in 'load': no orders for Tuesday"
+    assert ticket["fingerprint"] == second[0]["dask.fingerprint"]
+    subject, cause, *_ = came["/alerts"][0]["text"].splitlines()
+    assert subject == f"orders Failed: {ticket['title']}"
+    assert "LookupError: no orders for Tuesday" in cause
+    assert "\nWhat to do: " in came["/alerts"][0]["text"]
+    assert "\nChanged since the last good run: " in came["/alerts"][0]["text"]
+    for sent in (ticket["url"], came["/alerts"][0]["text"].splitlines()[-1]):
+        assert sent.startswith(f"{host.url}/artifacts/artifact/")
+
+
+@contextmanager
+def deleted_afterwards(host: Any, kind: str) -> Iterator[None]:
+    """Delete what was made meanwhile."""
+    before = {each["id"] for each in host.ask(f"{kind}/filter", {})}
+    try:
+        yield
+    finally:
+        for each in host.ask(f"{kind}/filter", {}):
+            if each["id"] not in before:
+                _soon(partial(_deleted, host, kind, each["id"]))
+
+
+def _completed(host: Any, run_id: str) -> bool:
+    return bool(host.flow_run(run_id).state == "COMPLETED")
+
+
+def _paused(host: Any, deployment: str) -> bool:
+    return bool(host.ask(f"deployments/{deployment}")["paused"])
 
 
 def test_a_zombie_is_set_to_crashed(host: Any, tmp_path: Path) -> None:

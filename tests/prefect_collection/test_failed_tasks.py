@@ -318,7 +318,7 @@ def test_a_flow_that_returns_a_failed_state_failed_of_its_message(
 def test_a_flow_that_exits_has_crashed_whatever_its_code(
     code: int, prefect: Any, store: Path
 ) -> None:
-    @observed_flow(name="exits", task_runner=shared_runner())
+    @observed_flow(name="exits", retries=2, task_runner=shared_runner())
     def exits() -> None:
         sys.exit(code)
 
@@ -328,6 +328,10 @@ def test_a_flow_that_exits_has_crashed_whatever_its_code(
     run = prefect.newest("exits", store)
     assert (run.state, run.card.state) == ("CRASHED", "failed")
     assert f"the flow called sys.exit({code})" in run.card.headline
+    assert (
+        "Attempt 1 of 3 of this flow run. No retry follows, as Prefect retries no flow "
+        "run that crashed or was cancelled." in run.artifacts["dask-run-exits"]
+    )
     assert "test_failed_tasks.py" in run.card.verdict.cause
 
 

@@ -149,7 +149,7 @@ def _memory_label(verdict: Finding) -> dict[str, str]:
     """Return the size that the remedy asks for, as Dask reads it; empty: it asks for none."""
     if verdict.retry_advice != "memory" or verdict.worker_memory is None:
         return {}
-    return {"dask.worker_memory": need(verdict.worker_memory)}
+    return {"dask.memory_needed": need(verdict.worker_memory)}
 
 
 def _history_labels(card: RunCard) -> dict[str, str]:

@@ -108,6 +108,7 @@ flow may ask for the results of hundreds that never ran."""
 _LOG_PATIENCE = 3.0
 """Seconds for lines of a task run's log: Prefect's workers send them every two."""
 _SUSPENDED = "Stopped before it finished, because its flow run was suspended."
+_NEVER_RETRIED = frozenset(("cancelled", "evicted"))
 _HOW_TO_GO_ON = (
     "To continue without them, handle the exception of each future's result()."
 )
@@ -373,6 +374,7 @@ class ObservedRun:
             self._failed = exception is not None or state not in (None, "succeeded")
             dying = exception is not None and not isinstance(exception, Exception)
             state = self._stopped(exception, state, dying=dying)
+            self._not_retried = _why_no_retry(self._stop, dying=dying)
             if state != "succeeded":
                 exception = self._failure_behind(exception, dying=dying)
             self._name_tasks()
@@ -848,6 +850,14 @@ class ObservedRun:
             not_retried=self._not_retried,
             rerun=self._rerun,
         )
+
+
+def _why_no_retry(stop: HostStop | None, *, dying: bool) -> str:
+    """Return why Prefect retries no run that ended so; empty: it retries those that failed."""
+    ended = dying if stop is None else stop.reason in _NEVER_RETRIED
+    return (
+        "as Prefect retries no flow run that crashed or was cancelled" if ended else ""
+    )
 
 
 def _died_with(deaths: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from difflib import get_close_matches
+from typing import NamedTuple, TypedDict
 
 import polars as pl
 
@@ -65,6 +66,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import (
+    ARGUMENT_UNKNOWN_TO_PROCESS,
     DAEMON_HAS_NO_CHILDREN,
     STARTED_BEFORE_MAIN,
 )
@@ -95,6 +97,7 @@ from dask_blackbox.events import (
     WorkerStarting,
 )
 from dask_blackbox.finding import (
+    Confidence,
     Evidence,
     Finding,
     RetryAdvice,
@@ -199,6 +202,7 @@ def _process_finding(
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
         confidence="high" if failed and root else "medium",
+        **_retry_of_start(root[1] if root else ""),
         evidence=evidence,
     )
 
@@ -479,10 +483,12 @@ def _cluster_finding(
             + (f", at {where}" if where else "")
             + ". No worker had started."
         ),
-        remedy=f"{look} the arguments and settings of the cluster: addresses, ports and "
+        remedy=_argument_hint(summary)
+        or f"{look} the arguments and settings of the cluster: addresses, ports and "
         "folders must be usable on the host of the driver."
         + (f" {hint}" if hint else ""),
         confidence="high",
+        **_retry_of_start(summary),
         evidence=evidence,
     )
 
@@ -515,6 +521,7 @@ def _cluster_object_finding(
             "that worker: quotas, limits, the command that starts it."
         ),
         confidence="high",
+        **_retry_of_start(summary),
         evidence=evidence,
     )
 
@@ -658,8 +665,48 @@ _FOLDER_OF_WORKERS = (
 _MAKES_LOCAL_DIRECTORY = ("distributed/diskutils.py", "in _init_workspace")
 
 
+_ARGUMENTS_OF_CLUSTERS = (
+    "dashboard_address", "death_timeout", "host", "interface", "local_directory",
+    "memory_limit", "n_workers", "name", "nthreads", "preload", "processes", "protocol",
+    "resources", "scheduler_kwargs", "scheduler_port", "security", "silence_logs",
+    "threads_per_worker", "worker_class", "worker_dashboard_address",
+)  # fmt: skip
+
+
+def _argument_hint(message: str) -> str:
+    """Return what to do about an argument that no process of the cluster takes; else nothing.
+
+    A LocalCluster hands those that it does not know to its workers.
+    """
+    found = ARGUMENT_UNKNOWN_TO_PROCESS.search(message)
+    if found is None:
+        return ""
+    name = found["name"]
+    close = get_close_matches(name, _ARGUMENTS_OF_CLUSTERS, n=1)
+    meant = f" (did you mean `{close[0]}`?)" if close else ""
+    return (
+        f"Correct the name of the argument `{name}`{meant}, or remove it: the cluster "
+        "object handed it to its workers or its scheduler, which have no such argument. "
+        "It is among the cluster's own arguments (`LocalCluster(…)`, `cluster_kwargs`)."
+    )
+
+
+class _Retry(TypedDict, total=False):
+    retry_advice: RetryAdvice
+    retry_confidence: Confidence
+
+
+def _retry_of_start(message: str) -> _Retry:
+    """Return the advice on a retry, if a start failed of the code that asked for it."""
+    if ARGUMENT_UNKNOWN_TO_PROCESS.search(message) is None:
+        return {}
+    return {"retry_advice": "code", "retry_confidence": "high"}
+
+
 def _hint_on_start(name: str, message: str, trace: str) -> str:
     """Return what to do about a start that failed for a reason that is known; else nothing."""
+    if argument := _argument_hint(message):
+        return argument
     if message.endswith(NAME_TAKEN):
         return _NAMES
     if DAEMON_HAS_NO_CHILDREN.search(message):

@@ -40,6 +40,14 @@ DAEMON_HAS_NO_CHILDREN = Signature(
     "daemonic processes are not allowed to have children",
     source="python",
 )
+ARGUMENT_UNKNOWN_TO_PROCESS = Signature(
+    (
+        r"\b(?:Server|ServerNode|Scheduler|Worker|Nanny)\.__init__\(\) got an unexpected "
+        r"keyword argument '(?P<name>\w+)'"
+    ),
+    "Server.__init__() got an unexpected keyword argument 'n_worker'",
+    source="python",
+)
 OPEN_FILES_EXHAUSTED = Signature(
     r"\[Errno 24\]|Too many open files",
     "[Errno 24] Too many open files",
