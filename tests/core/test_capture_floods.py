@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 import threading
@@ -56,6 +57,41 @@ def test_different_lines_are_no_flood(tap: LogTap, rows: list[list[Any]]) -> Non
 
     own = [x for x in lines_of(rows, "distributed.worker") if x.startswith("of its")]
     assert len(own) == LINES
+
+
+@pytest.mark.parametrize(
+    ("propagate", "shown_from", "level", "taken"),
+    [
+        pytest.param(False, logging.WARNING, logging.DEBUG, False, id="of a kernel"),
+        pytest.param(False, logging.WARNING, logging.ERROR, True, id="its errors"),
+        pytest.param(False, logging.DEBUG, logging.DEBUG, True, id="somebody sees it"),
+        pytest.param(True, logging.WARNING, logging.DEBUG, True, id="of the job"),
+    ],
+)
+def test_lines_that_a_logger_keeps_from_everybody_are_not_recorded(
+    tap: LogTap,
+    rows: list[list[Any]],
+    *,
+    propagate: bool,
+    shown_from: int,
+    level: int,
+    taken: bool,
+) -> None:
+    kernel = logging.getLogger("kernel-of-a-notebook")
+    handler = logging.StreamHandler(io.StringIO())
+    handler.setLevel(shown_from)
+    kernel.addHandler(handler)
+    before = kernel.propagate, kernel.level
+    kernel.propagate = propagate
+    kernel.setLevel(logging.DEBUG)
+    try:
+        kernel.getChild("shell").log(level, "execute_request: prices = load()")
+    finally:
+        kernel.removeHandler(handler)
+        kernel.propagate = before[0]
+        kernel.setLevel(before[1])
+
+    assert ["execute_request" in str(row) for row in rows] == [True] * taken
 
 
 def test_the_users_own_lines_are_all_kept(tap: LogTap, rows: list[list[Any]]) -> None:

@@ -112,12 +112,29 @@ def _install() -> None:
     inner = logging.Logger.callHandlers
 
     def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
-        for tap in tuple(_taps):
-            tap.consider(record)
+        if record.levelno >= logging.WARNING or not _is_kept_back(self, record.levelno):
+            for tap in tuple(_taps):
+                tap.consider(record)
         inner(self, record)
 
     call_handlers._taps, call_handlers._below = _taps, inner  # type: ignore[attr-defined]
     _inner, logging.Logger.callHandlers = inner, call_handlers  # type: ignore[method-assign]
+
+
+def _is_kept_back(logger: logging.Logger, level: int) -> bool:
+    """Return whether a logger keeps its lines to handlers of which none takes this level.
+
+    The kernel of a notebook logs each cell with its code like that, for nobody to see.
+    """
+    above: logging.Logger | None = logger
+    handlers: list[logging.Handler] = []
+    while above is not None and above.propagate:
+        handlers += above.handlers
+        above = above.parent
+    if above is None:  # what comes to the root is the job's, whatever shows it
+        return False
+    handlers += above.handlers
+    return bool(handlers) and all(level < each.level for each in handlers)
 
 
 def _uninstall() -> None:
