@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import dask.config
 import msgspec
 import pytest
 from app_server import served
+from dask_blackbox import Run
+from dask_blackbox.card import RunCard
+from dask_blackbox.job_history import Past
 from dask_blackbox.layout import RunAddress, index_names, sketch_name
+from dask_blackbox.reader.earlier_runs import write_sketch
 from dask_blackbox.reader.jobs_overview import JobOutcomes, jobs_overview
 from dask_blackbox.serve import create_app
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore
+from dask_blackbox.testing import a_metric, a_worker_added, an_event, recorded
+from stored_runs import Shelf
 
 NOW = 1_796_000_000.0
 HOUR = 3600.0
@@ -28,6 +35,8 @@ class Night:
     fingerprint: str | None = None
     duration: float = 600.0
     memory: int = 2**30
+    unusual: tuple[str, ...] = ()
+    thread_seconds: int | None = None
 
 
 def a_store(jobs: dict[str, list[Night]]) -> MemoryStore:
@@ -49,6 +58,8 @@ def a_store(jobs: dict[str, list[Night]]) -> MemoryStore:
                 peak_memory=night.memory,
                 verdict=night.verdict,
                 fingerprint=night.fingerprint,
+                unusual=night.unusual,
+                thread_seconds=night.thread_seconds,
             )
             sketch = Sketch(
                 job=job,
@@ -137,6 +148,54 @@ def test_failures_of_the_last_day_are_grouped_over_all_jobs() -> None:
     [kind] = kinds
     assert (kind.verdict, kind.times, len(kind.jobs)) == ("worker-memory-limit", 2, 2)
     assert kind.title.startswith("Title of fails ")
+
+
+def test_a_kind_of_failure_has_what_changed_before_its_first_run() -> None:
+    store = a_store({"job": nightly(FAILED, replace(FAILED, ago=26))})
+    first = RunAddress.of("job", "run-1", 1)
+    card = RunCard(
+        job="job",
+        run_id="run-1",
+        attempt=1,
+        state="failed",
+        headline="",
+        past=Past(blame="code", summary="Code: `clean` changed."),
+    )
+    store.put(f"{first.folder}card.json", card.to_json())
+
+    [kind] = jobs_overview(store, now=NOW).failures
+
+    assert (kind.newest[1], kind.first) == ("run-0", first)
+    assert kind.past is not None
+    assert kind.past.summary == "Code: `clean` changed."
+
+
+def test_a_run_that_nearly_went_wrong_and_its_cost_are_on_the_first_page() -> None:
+    near = Night(2, unusual=("memory-near-limit",), thread_seconds=7200)
+    before = [Night(26 + 24 * n, thread_seconds=3600) for n in range(5)]
+    store = a_store({"near": [near, *before], "fine": [Night(1)]})
+
+    with (
+        dask.config.set({"blackbox.price": {"core-hour": 0.5, "currency": "EUR"}}),
+        served(create_app(store)) as viewer,
+    ):
+        page = viewer("/").text
+
+    assert page.index("memory-near-limit") < page.index("fine")
+    assert "1.00 EUR" in page
+    assert "usually 0.50 EUR" in page
+
+
+def test_what_is_unusual_comes_from_the_findings_of_the_run(shelf: Shelf) -> None:
+    near = a_metric(at=5, memory=int(3.8 * 2**30))
+    begun = an_event("recording-started", at=0)
+    recorded(shelf.store, begun, a_worker_added(), near, job="near", run_id="run-7")
+    run = Run.at(shelf.store, RunAddress.of("near", "run-7", 1))
+    write_sketch(shelf.store, run, run.card())
+
+    [job] = jobs_overview(shelf.store, now=NOW).jobs
+
+    assert job.outcomes[0].unusual == ("memory-near-limit",)
 
 
 def test_a_new_failure_of_a_job_that_never_ran_before_is_not_called_new() -> None:

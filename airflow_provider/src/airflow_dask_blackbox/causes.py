@@ -20,25 +20,15 @@ __all__ = ["Cause", "unusual_in"]
 _LONGEST: Final = 500
 _DIFFERS: Final = bounded(r"(?:tcp|tls)://[^\s'\",;)]+|0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
 """Addresses and numbers, which differ between tasks that failed of one cause."""
-_UNUSUAL: Final = frozenset(
-    {
-        "memory-forecast",
-        "memory-near-limit",
-        "more-memory-than-usual",
-        "retries-hid-errors",
-        "silent-empty-input",
-        "slower-than-usual",
-    }
-)
-"""Rules whose findings are worth a look though the run succeeded."""
 _MOST_UNUSUAL: Final = 3
 
 
 def unusual_in(card: RunCard) -> list[str]:
     """Return what was unusual about a run, or nearly went wrong, in lines."""
+    from dask_blackbox.finding import UNUSUAL
     from dask_blackbox.formatting import plain
 
-    titles = [each.title for each in card.findings if each.rule in _UNUSUAL]
+    titles = [each.title for each in card.findings if each.rule in UNUSUAL]
     return [plain(each)[:_LONGEST] for each in titles[:_MOST_UNUSUAL]]
 
 

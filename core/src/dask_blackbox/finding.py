@@ -51,6 +51,15 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
 
 
+UNUSUAL = (
+    "memory-forecast",
+    "memory-near-limit",
+    "more-memory-than-usual",
+    "retries-hid-errors",
+    "silent-empty-input",
+    "slower-than-usual",
+)
+"""Rules whose findings are worth a look though the run succeeded."""
 WORSE = ("slower-than-usual", "more-memory-than-usual")
 """Rules of runs that succeeded with more time or memory than usual."""
 

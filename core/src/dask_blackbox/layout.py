@@ -23,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -199,6 +200,9 @@ class SketchName(NamedTuple):
         peak_memory: Bytes, of the worker that had the most.
         verdict: Slug of the rule that explains its failure.
         fingerprint: Beginning of the failure's fingerprint.
+        thread_seconds: Seconds that threads of workers were there.
+        memory_gib_seconds: GiB of workers' memory limits, times seconds.
+        unusual: Slugs of rules that found something though it succeeded.
     """
 
     name: str
@@ -211,6 +215,9 @@ class SketchName(NamedTuple):
     peak_memory: int | None = None
     verdict: str | None = None
     fingerprint: str | None = None
+    thread_seconds: int | None = None
+    memory_gib_seconds: int | None = None
+    unusual: tuple[str, ...] = ()
 
     @property
     def stopped(self) -> bool:
@@ -244,6 +251,9 @@ def sketch_name(
     peak_memory: int | None = None,
     verdict: str | None = None,
     fingerprint: str | None = None,
+    thread_seconds: float | None = None,
+    memory_gib_seconds: float | None = None,
+    unusual: Sequence[str] = (),
 ) -> str:
     """Return the name of the sketch of a run; see `SketchName`."""
     turned = f"{_END_OF_TIME_MS - round(started * 1000):014d}"
@@ -254,6 +264,9 @@ def sketch_name(
         "m": peak_memory,
         "v": None if verdict is None else safe(verdict, longest=40),
         "f": None if fingerprint is None else safe(fingerprint[:8]),
+        "t": None if thread_seconds is None else round(thread_seconds),
+        "g": None if memory_gib_seconds is None else round(memory_gib_seconds),
+        "u": ".".join(safe(each, longest=40) for each in unusual) or None,
     }
     parts = [
         f"{letter}{value}" for letter, value in reported.items() if value is not None
@@ -282,6 +295,9 @@ def read_sketch_name(name: str) -> SketchName | None:
             peak_memory=int(reported["m"]) if "m" in reported else None,
             verdict=reported.get("v"),
             fingerprint=reported.get("f"),
+            thread_seconds=int(reported["t"]) if "t" in reported else None,
+            memory_gib_seconds=int(reported["g"]) if "g" in reported else None,
+            unusual=tuple(filter(None, reported.get("u", "").split("."))),
         )
     except ValueError:
         return None

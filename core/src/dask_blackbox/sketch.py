@@ -128,6 +128,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         verdict: The rule that explains a failure; None where nothing failed.
         title: What that rule said, in a line.
         fingerprint: Of the failure.
+        unusual: The rules of `finding.UNUSUAL` that found something in a run that succeeded.
         numbers: The card's measures.
         inputs: What it read.
         graphs: Graphs that reached the scheduler.
@@ -152,6 +153,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verdict: str | None = None
     title: str | None = None
     fingerprint: Fingerprint | None = None
+    unusual: tuple[str, ...] = ()
     numbers: dict[str, float] = {}
     inputs: Inputs = Inputs()
     graphs: int = 0

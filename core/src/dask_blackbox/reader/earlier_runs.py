@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 
+import msgspec
+
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.earlier_runs import (
     History,
@@ -28,6 +30,7 @@ from dask_blackbox.analyse.earlier_runs import (
 from dask_blackbox.analyse.sketching import facts_of_sketch, sketch_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, RecordingError, StoreError
+from dask_blackbox.finding import UNUSUAL
 from dask_blackbox.job_history import Note
 from dask_blackbox.layout import (
     RunAddress,
@@ -300,7 +303,12 @@ def write_sketch(store: Store, run: RunTables, card: RunCard) -> str | None:
     """
     if card.state == "running":
         return None
-    return put_sketch(store, sketch_of(Case(run), card.verdict))
+    sketch = sketch_of(Case(run), card.verdict)
+    if sketch.good:
+        found = {each.rule for each in card.findings}
+        unusual = tuple(rule for rule in UNUSUAL if rule in found)
+        sketch = msgspec.structs.replace(sketch, unusual=unusual)
+    return put_sketch(store, sketch)
 
 
 def put_sketch(store: Store, sketch: Sketch) -> str:

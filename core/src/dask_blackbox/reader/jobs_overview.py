@@ -9,14 +9,20 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import islice, pairwise
 from statistics import median
 
 import msgspec
 
+from dask_blackbox.card import RunCard
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.job_history import Past
 from dask_blackbox.layout import SketchName
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.run_index import marked_runs
+from dask_blackbox.reader.stored_cards import stored_card
 from dask_blackbox.store import Store
 
 __all__ = ["FailureKind", "JobOutcomes", "JobsOverview", "Outcome", "jobs_overview"]
@@ -45,6 +51,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         started: Epoch seconds.
         duration: Seconds; null: not known.
         verdict: The rule that explains its failure.
+        unusual: Rules that found something worth a look, though it succeeded.
+        thread_seconds: Seconds that threads of workers were there; null: not known.
+        memory_gib_seconds: GiB of workers' memory limits, times seconds; null: not known.
     """
 
     run: str
@@ -53,6 +62,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     started: float
     duration: float | None = None
     verdict: str | None = None
+    unusual: tuple[str, ...] = ()
+    thread_seconds: int | None = None
+    memory_gib_seconds: int | None = None
 
 
 class JobOutcomes(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +111,8 @@ class FailureKind(msgspec.Struct, frozen=True, kw_only=True):
         jobs: The jobs that failed so, the most often affected first.
         times: How many runs.
         newest: The newest of them: job, run and attempt.
+        first: The first of them since that job's last run that succeeded: job, run, attempt.
+        past: What is known of the runs before that one, with what changed; null: not known.
     """
 
     verdict: str
@@ -106,6 +120,8 @@ class FailureKind(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[str, ...]
     times: int
     newest: tuple[str, str, int]
+    first: tuple[str, str, int]
+    past: Past | None = None
 
 
 class JobsOverview(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +210,9 @@ def _outcome(run: SketchName) -> Outcome:
         started=run.started_ms / 1000,
         duration=run.duration,
         verdict=run.verdict,
+        unusual=run.unusual,
+        thread_seconds=run.thread_seconds,
+        memory_gib_seconds=run.memory_gib_seconds,
     )
 
 
@@ -220,10 +239,15 @@ def _kind(run: SketchName) -> tuple[str | None, str | None]:
 
 
 def _rank(job: JobOutcomes) -> int:
-    """Return 0 for a job that fails in a new way, 1 that fails, 2 that is overdue, else 3."""
+    """Return 0 for a job that fails in a new way, 1 that fails, 2 that is overdue.
+
+    3 if its last run is worth a look though it succeeded, else 4.
+    """
     if job.failed:
         return 0 if job.is_new else 1
-    return 3 if job.overdue is None else 2
+    if job.overdue is not None:
+        return 2
+    return 3 if job.outcomes and job.outcomes[0].unusual else 4
 
 
 def _failures(
@@ -237,7 +261,10 @@ def _failures(
     largest = sorted(groups.values(), key=len, reverse=True)[:_MOST_KINDS]
     newest = [max(runs, key=lambda run: run.started_ms) for runs in largest]
     sketches = read_sketches(store, newest, timeout=_TIMEOUT)
-    for run, runs in zip(newest, largest, strict=True):
+    firsts = [_first_since_good(run, ended) for run in newest]
+    with ThreadPoolExecutor(_AT_ONCE) as readers:
+        cards = list(readers.map(partial(_card_of, store), firsts))
+    for run, first, card, runs in zip(newest, firsts, cards, largest, strict=True):
         sketch = sketches.get(run.name)
         times = defaultdict[str, int](int)
         for each in runs:
@@ -248,4 +275,26 @@ def _failures(
             jobs=tuple(sorted(times, key=lambda job: (-times[job], job))),
             times=len(runs),
             newest=run.address,
+            first=first.address,
+            past=None if card is None else card.past,
         )
+
+
+def _first_since_good(run: SketchName, ended: list[SketchName]) -> SketchName:
+    """Return the first run of a row of failures that ends with one, of its job and kind."""
+    job = [each for each in ended if each.address.job == run.address.job]
+    first = run
+    for each in sorted(job, key=lambda each: -each.started_ms):
+        if each.started_ms > run.started_ms:
+            continue
+        if each.state == "succeeded":
+            break
+        if _kind(each) == _kind(run):
+            first = each
+    return first
+
+
+def _card_of(store: Store, run: SketchName) -> RunCard | None:
+    with suppress(BlackboxError):
+        return stored_card(store, run.address)
+    return None

@@ -23,11 +23,11 @@ from dask_blackbox.reader import Run, RunEntry, find_run, marked_runs
 from dask_blackbox.reader.comparison import compare_runs, comparison_of
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.reader.jobs_overview import jobs_overview
+from dask_blackbox.reader.jobs_overview import JobsOverview, jobs_overview
 from dask_blackbox.reader.unreadable import reading
 from dask_blackbox.report import wording
 from dask_blackbox.report.cluster_sizes import ASSUMED, size_rows, size_summary
-from dask_blackbox.report.costs import costs_of
+from dask_blackbox.report.costs import costs_of, last_costs
 from dask_blackbox.report.log_lines import LogQuery, chosen_lines
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
 from dask_blackbox.serve.cards import Cards, with_notes
@@ -87,6 +87,7 @@ class Pages:
             for name, word in query.model_dump(exclude={"limit", "after"}).items()
             if word
         }
+        overview = None if asked or query.after else jobs_overview(self._store)
         shared: dict[str, Any] = {
             "store_url": self._store.url,
             "command": f"{command('run', store=self._store.url)} -- python job.py",
@@ -95,7 +96,8 @@ class Pages:
             "states": [*CHOICES],
             "verdicts": _VERDICTS,
             "after": query.after,
-            "overview": None if asked or query.after else jobs_overview(self._store),
+            "overview": overview,
+            "costs": _last_costs(overview),
         }
         if query.by_sketch:
             found = runs_found(self._store, query.asked(), size=_RUNS_ON_A_PAGE)
@@ -342,6 +344,20 @@ def _y(value: float, most: float) -> float:
 def _places(runs: tuple[PastRun, ...]) -> list[float]:
     step = (_WIDTH - _LEFT - 20) / max(1, len(runs) - 1)
     return [round(_LEFT + 10 + place * step, 1) for place in range(len(runs))]
+
+
+def _last_costs(overview: JobsOverview | None) -> dict[str, tuple[str, str]]:
+    """Return what the last run of each job cost, and usually costs if it succeeds."""
+    return last_costs(
+        {
+            job.job: [
+                (run.thread_seconds, run.memory_gib_seconds)
+                for number, run in enumerate(job.outcomes)
+                if number == 0 or run.state == "succeeded"
+            ]
+            for job in (overview.jobs if overview is not None else ())
+        }
+    )
 
 
 def _newest_sketches(store: Store, history: JobHistory) -> dict[str, Sketch]:

@@ -139,4 +139,7 @@ def facts_of_sketch(sketch: Sketch) -> dict[str, Any]:
         "peak_memory": None if peak is None else round(peak),
         "verdict": sketch.verdict,
         "fingerprint": None if sketch.fingerprint is None else sketch.fingerprint.id,
+        "thread_seconds": sketch.measure("thread_seconds"),
+        "memory_gib_seconds": sketch.measure("memory_gib_seconds"),
+        "unusual": sketch.unusual,
     }
