@@ -99,6 +99,38 @@ def test_why_reports_what_else_was_considered_and_why_it_is_not_the_cause(
     assert all(others.values())
 
 
+def test_the_code_at_the_lines_that_a_verdict_names_is_there_if_recorded(
+    shelf: Shelf,
+) -> None:
+    source = "def clean(part):\n    price = part['price']\n    return price\n"
+    code = an_event(
+        "driver-code",
+        parts={"etl:clean": "etl.py:10 1a2b3c4d", "etl:other": "etl.py:30 1a2b3c4d"},
+        sources={"etl:clean": source, "etl:other": "def other(): ...\n"},
+    )
+    error = a_task_error(
+        "('clean-1', 3)",
+        at=6,
+        exception="builtins.KeyError",
+        message="'price'",
+        traceback="  File \"/jobs/etl.py\", line 11, in clean\n    price = part['price']\n",
+    )
+    recorded(shelf.store, FACTS[0], code, error, job="etl", state="failed")
+
+    why = json.loads(typed("why", "etl", "--store", shelf.url, "--json").output)
+
+    assert why["code"] == [
+        {
+            "at": "etl.py:11",
+            "name": "clean",
+            "code": (
+                "  10 def clean(part):\n> 11     price = part['price']\n"
+                "  12     return price"
+            ),
+        }
+    ]
+
+
 def test_why_reads_as_text(shelf: Shelf) -> None:
     recorded(shelf.store, *FACTS, job="etl", state="failed")
 

@@ -22,7 +22,7 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.finding import CurrentState, Evidence, Finding
 from dask_blackbox.formatting import clock, plain
-from dask_blackbox.reader.reasons import how_to_see, why_as_dict
+from dask_blackbox.reader.reasons import code_around, how_to_see, why_as_dict
 from dask_blackbox.report.markdown_card import MOST_OF_REASONS, markdown_reasons
 from dask_blackbox.report.text_card import Paper, whole_change
 from dask_blackbox.report.wording import (
@@ -73,7 +73,13 @@ def why(*, name: str, store_url: str | None, as_json: bool, as_markdown: bool) -
     others = rejected_causes(run, card.verdict)
     known_as = run.url or name
     if as_json:
-        click.echo(json_reasons(why_as_dict(card, others, run=known_as)))
+        click.echo(
+            json_reasons(
+                why_as_dict(
+                    card, others, run=known_as, code=code_around(run, card.verdict)
+                )
+            )
+        )
         return
     if as_markdown:
         sentences = [f"{each.what}: {each.why_not}." for each in others]

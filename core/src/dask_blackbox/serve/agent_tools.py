@@ -21,7 +21,7 @@ from dask_blackbox.formatting import moment_of, utc
 from dask_blackbox.reader import RunEntry, find_run, marked_runs
 from dask_blackbox.reader.comparison import compare_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.reader.reasons import why_as_dict
+from dask_blackbox.reader.reasons import code_around, why_as_dict
 from dask_blackbox.reader.run_lookup import find_job
 from dask_blackbox.report.log_lines import LogQuery, as_row, chosen_lines
 from dask_blackbox.serve.brief import brief
@@ -113,7 +113,8 @@ class AgentTools:
         """Explain why a run failed, or what a running one waits for.
 
         Verdict with confidence, cause, remedy and retry advice; the chain from the cause to the
-        outcome; evidence; what changed since the last good run; causes that were rejected.
+        outcome; evidence; the user's code at the lines that it names, where it was recorded;
+        what changed since the last good run; causes that were rejected.
 
         Args:
             run: latest, JOB (its newest run), JOB/RUN, JOB/RUN/ATTEMPT, or a beginning of one.
@@ -121,7 +122,9 @@ class AgentTools:
         opened = find_run(self._store, run)
         card = card_of_run(opened)
         others = rejected_causes(opened, card.verdict)
-        reasons = why_as_dict(card, others, run=opened.url or opened.address.name)
+        known_as = opened.url or opened.address.name
+        code = code_around(opened, card.verdict)
+        reasons = why_as_dict(card, others, run=known_as, code=code)
         return _answer(reasons | {"numbers": dict(card.numbers)})
 
     def logs(
