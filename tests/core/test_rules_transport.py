@@ -448,6 +448,24 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
     assert found.remedy.startswith("Look at /jobs/registry.py:9")
 
 
+@pytest.mark.parametrize(("scheduler", "same"), [(5, True), (6, False)])
+def test_a_scheduler_in_the_drivers_process_has_no_other_environment(
+    scheduler: int, *, same: bool
+) -> None:
+    unread = "Error during deserialization of the task graph. This frequently"
+    error = an_exception("RuntimeError", unread)
+    found = the_verdict_on(
+        an_event("driver-attached", "driver", pid=5),
+        an_event("scheduler-info", "tcp://s:8786", pid=scheduler),
+        a_worker(),
+        failed_with(error),
+    )
+
+    assert found.rule == "graph-not-deserializable"
+    assert ("in the driver's own process" in found.cause) is same
+    assert ("Install the same packages" in found.remedy) is not same
+
+
 def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> None:
     reported = (
         "Traceback (most recent call last):\n"

@@ -508,6 +508,8 @@ REPORTED = {
     "CHUNK_SIZES_UNKNOWN": ("dask/dask#3293", "compute_chunk_sizes()"),
     "DELAYED_USED_AS_TRUTH": ("dask/dask#2329", "dask.delayed("),
     "DELAYED_ITERATED": ("dask/dask#6060", "nout="),
+    "FUTURE_WITHOUT_CLIENT": ("dask/distributed#7746", "as an argument"),
+    "DATASET_EXISTS": ("dask/dask#6531", "override=True"),
     "ZARR_CHUNKS_OVERLAP": ("pydata/xarray#4380", "encoding['chunks']"),
     "XARRAY_CHUNKS_INCONSISTENT": ("pydata/xarray#9267", "unify_chunks()"),
     "CORE_DIMENSION_IN_CHUNKS": ("PyPSA/atlite#324", "=-1"),
@@ -529,6 +531,16 @@ REPORTED = {
     "FUTURE_IN_PLACE_OF_ITS_VALUE": ("dask/distributed#3113", "future.result()"),
 }
 """Threads in which people met a message, and what of the fix helped there."""
+
+
+def test_delayed_objects_as_options_of_compute_are_no_condition_of_the_jobs() -> None:
+    """As in dask/distributed#3011."""
+    call = 'File "/x/distributed/client.py", line 3589, in compute\n'
+    message = SIGNATURES["DELAYED_USED_AS_TRUTH"].example
+    meaning = explained(Context(exception="TypeError", message=message, traceback=call))
+
+    assert meaning is not None
+    assert "client.compute([a, b])" in (meaning.fix or "")
 
 
 @pytest.mark.parametrize("name", REPORTED)

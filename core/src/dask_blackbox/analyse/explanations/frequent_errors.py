@@ -34,6 +34,24 @@ def _future(_: re.Match[str], context: Context) -> Explained:
     )
 
 
+_IN_CLIENT_COMPUTE = bounded(r"distributed/client\.py\", line \d+, in compute\n")
+
+
+def _truth(_: re.Match[str], context: Context) -> Explained:
+    """Explain a delayed object as a condition, perhaps of Dask's own: as an option of `compute`."""
+    if _IN_CLIENT_COMPUTE.search(context.traceback):
+        return Explained(
+            "`client.compute` was given a delayed object as an option",
+            "Give `client.compute` what is to be computed in one list, `client.compute([a, b])`: "
+            "its second argument is `sync=`. (`dask.compute(a, b)` takes several.)",
+        )
+    return Explained(
+        "a condition was asked of a delayed object, which has no value yet",
+        "Put the `if` into a function of its own, `dask.delayed(choose)(x)`, or "
+        "compute the condition first (`x.compute()`).",
+    )
+
+
 _IN_A_FRAME = bounded(r"/pandas/core/(?:apply|algorithms|series|frame)\.py|_libs\.lib")
 
 
@@ -223,12 +241,22 @@ EXPLANATIONS = (
             "`ddf.to_dask_array(lengths=True)`.",
         ),
     ),
+    (lines.DELAYED_USED_AS_TRUTH, _truth),
     (
-        lines.DELAYED_USED_AS_TRUTH,
+        lines.FUTURE_WITHOUT_CLIENT,
         says(
-            "a condition was asked of a delayed object, which has no value yet",
-            "Put the `if` into a function of its own, `dask.delayed(choose)(x)`, or "
-            "compute the condition first (`x.compute()`).",
+            "a future that the function holds, and was not given, is none on the worker",
+            "Give the future to the task as an argument, `client.map(function, values, "
+            "rate=rate)`: Dask then passes its result. In a global variable or an enclosing "
+            "function, it travels as a part of the function, and cannot be read there.",
+        ),
+    ),
+    (
+        lines.DATASET_EXISTS,
+        says(
+            "the dataset '{name}' already exists on the scheduler",
+            "`client.publish_dataset(…, override=True)` replaces it, and "
+            "`client.unpublish_dataset('{name}')` removes it.",
         ),
     ),
     (

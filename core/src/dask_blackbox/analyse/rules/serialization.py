@@ -40,7 +40,13 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.analyse.standstills import Hang, HangingTask
-from dask_blackbox.events import DriverCallFailed, GraphFailed, GraphUpdated
+from dask_blackbox.events import (
+    DriverAttached,
+    DriverCallFailed,
+    GraphFailed,
+    GraphUpdated,
+    SchedulerInfo,
+)
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     article,
@@ -259,8 +265,7 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     yield GRAPH_NOT_DESERIALIZABLE.found(
         title,
         cause="The driver sent a graph that the scheduler could not unpickle"
-        f"{because}{_read_at(frame)}. The scheduler's environment lacks "
-        f"{_lacking(root)}.{then}",
+        f"{because}{_read_at(frame)}. {_why_there(case, root)}{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high" if missed is None or missed.logged else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
@@ -279,6 +284,22 @@ def _read_at(frame: Frame | None) -> str:
         return ""
     code = f" ({as_code(short(frame.code, 100))})" if frame.code else ""
     return f", at {frame}{code}"
+
+
+def _why_there(case: Case, root: tuple[str, str] | None) -> str:
+    """Return a sentence on why it could not be read where the scheduler runs."""
+    if _is_the_drivers(case):
+        return (
+            "The scheduler runs in the driver's own process, so no environment differs: "
+            "something in the graph can be pickled, and not unpickled."
+        )
+    return f"The scheduler's environment lacks {_lacking(root)}."
+
+
+def _is_the_drivers(case: Case) -> bool:
+    """Return whether all schedulers ran in the driver's process, with its modules."""
+    drivers = {each.pid for each in case.run.of(DriverAttached)} - {None}
+    return bool(drivers) and {e.pid for e in case.run.of(SchedulerInfo)} <= drivers
 
 
 def _lacking(root: tuple[str, str] | None) -> str:
@@ -335,6 +356,16 @@ def _frame(traceback: str) -> Frame | None:
     return user_frame(traceback.partition(_CHAINED)[0])
 
 
+_FIND_IT = (
+    "Find it in the driver: `pickle.loads(cloudpickle.dumps(x))` raises the same for the "
+    "function of the task, or one of its arguments. Give Dask a plain function of your own in "
+    "its place, or create that object inside the task."
+)
+_SAME_PACKAGES = (
+    "Install the same packages, your own modules included, where the scheduler runs"
+)
+
+
 def _remedy_graph_not_deserializable(
     case: Case, root: tuple[str, str] | None, frame: Frame | None
 ) -> str:
@@ -355,10 +386,7 @@ def _remedy_graph_not_deserializable(
             "inside the task."
         )
     if module is None:
-        return (
-            "Install the same packages, your own modules included, where the scheduler "
-            f"runs; {image}"
-        )
+        return _FIND_IT if _is_the_drivers(case) else f"{_SAME_PACKAGES}; {image}"
     version = driver_has_package(case, module)
     if version:
         name = module.partition(".")[0]

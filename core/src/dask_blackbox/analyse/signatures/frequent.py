@@ -53,6 +53,17 @@ FUTURE_IN_PLACE_OF_ITS_VALUE = Signature(
     "unsupported operand type(s) for +=: 'int' and 'Future'",
     source="python",
 )
+FUTURE_WITHOUT_CLIENT = Signature(
+    r"client\.Future'> object not properly initialized",
+    (
+        "<class 'distributed.client.Future'> object not properly initialized. This can happen "
+        "if the object is being deserialized outside of the context of a Client or Worker."
+    ),
+)
+DATASET_EXISTS = Signature(
+    r"Dataset (?P<name>.{1,200}?) already exists",
+    "Dataset prices already exists",
+)
 NOT_A_JSON_DOCUMENT = Signature(
     (
         r"(?:Expecting [^\n]{1,60}|Extra data|Unterminated string[^\n]{0,40}): "
