@@ -65,7 +65,16 @@ def rows(airflow_of_module: Any) -> _Rows:
             if model is XComModel:
                 query = query.where(table.c.key == "dask_recording")
             found.append(dict(session.execute(query).mappings().one()))
+    known = _xcoms().c  # since Airflow 3.4, less than the view that is read
+    found[2] = {name: each for name, each in found[2].items() if name in known}
     return _Rows(*found)
+
+
+def _xcoms() -> Any:
+    """Return the table that XComs are written to: since Airflow 3.4, that of tries."""
+    from airflow.models import xcom
+
+    return getattr(xcom, "XComModelV2", xcom.XComModel).__table__
 
 
 class _Night:
@@ -106,17 +115,20 @@ class _Night:
     ) -> None:
         now = datetime.now(UTC)
         dag_id, run_id = self._at
+        # Since Airflow 3.4, the index of a mapped task is one of a region.
+        of_index = "map_index" if "map_index" in self._rows.instance else "region_index"
         at = {
             "dag_id": dag_id,
             "run_id": run_id,
             "task_id": task_id,
-            "map_index": index,
+            of_index: index,
         }
+        of_try = uuid.uuid4()
         self._new[1].append(
             {
                 **self._rows.instance,
                 **at,
-                "id": uuid.uuid4(),
+                "id": of_try,
                 "state": state,
                 "start_date": now,
                 "end_date": now + timedelta(seconds=9),
@@ -124,28 +136,28 @@ class _Night:
             }
         )
         if said is not None:
+            owner = {
+                **at,
+                "id": uuid.uuid4(),
+                "task_instance_id": of_try,
+                "dag_run_id": self._number,
+            }
+            own = {name: each for name, each in owner.items() if name in _xcoms().c}
             self._new[2].append(
-                {
-                    **self._rows.xcom,
-                    **at,
-                    "dag_run_id": self._number,
-                    "value": said,
-                    "timestamp": now,
-                }
+                {**self._rows.xcom, **own, "value": said, "timestamp": now}
             )
 
     def write(self) -> None:
         from airflow.models.dagrun import DagRun
         from airflow.models.taskinstance import TaskInstance
-        from airflow.models.xcom import XComModel
         from airflow.utils.session import create_session
         from sqlalchemy import insert
 
         with create_session() as session:
-            models: tuple[Any, ...] = (DagRun, TaskInstance, XComModel)
-            for model, new in zip(models, self._new, strict=True):
+            tables = (DagRun.__table__, TaskInstance.__table__, _xcoms())
+            for table, new in zip(tables, self._new, strict=True):
                 if new:
-                    session.execute(insert(model.__table__), new)
+                    session.execute(insert(table), new)
                 new.clear()
 
 
@@ -156,13 +168,18 @@ def night(rows: _Rows) -> Iterator[_Night]:
     yield written
     from airflow.models.dagrun import DagRun
     from airflow.models.taskinstance import TaskInstance
-    from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
-    from sqlalchemy import delete
+    from sqlalchemy import delete, select
 
     with create_session() as session:
-        for model in (XComModel, TaskInstance, DagRun):
-            table = model.__table__
+        xcoms, tries = _xcoms(), TaskInstance.__table__
+        of_runs = tries.c.run_id.in_(written.run_ids)
+        if "task_instance_id" in xcoms.c:
+            mine = xcoms.c.task_instance_id.in_(select(tries.c.id).where(of_runs))
+        else:
+            mine = xcoms.c.run_id.in_(written.run_ids)
+        session.execute(delete(xcoms).where(mine))
+        for table in (tries, DagRun.__table__):
             session.execute(delete(table).where(table.c.run_id.in_(written.run_ids)))
 
 

@@ -44,16 +44,18 @@ def statsd() -> Iterator[socket.socket]:
     pytest.importorskip(
         "airflow.sdk.observability.stats", reason="Airflow 3.2 or newer"
     )
+    client_of = pytest.importorskip(
+        "statsd", reason="an extra of Airflow's"
+    ).StatsClient
     from airflow.sdk._shared.observability.metrics import base_stats_logger, stats
     from airflow.sdk._shared.observability.metrics.statsd_logger import (
         SafeStatsdLogger,
     )
-    from statsd import StatsClient  # type: ignore[import-untyped]
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
         server.settimeout(0)
-        client = StatsClient("127.0.0.1", server.getsockname()[1], prefix="airflow")
+        client = client_of("127.0.0.1", server.getsockname()[1], prefix="airflow")
         logger: Any = SafeStatsdLogger(client)
         stats.initialize(factory=lambda: logger, export_legacy_names=False)
         yield server
