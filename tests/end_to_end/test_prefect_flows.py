@@ -701,9 +701,6 @@ def receiver() -> Iterator[tuple[str, dict[str, list[Any]]]]:
 def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployment_only(
     host: Any, tmp_path: Path
 ) -> None:
-    import yaml
-
-    pack = yaml.safe_load(AUTOMATIONS.read_text())["automations"]
     with (
         receiver() as (address, came),
         served_script(host, tmp_path, "orders-nightly", {}) as failing,
@@ -734,25 +731,16 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
         ids = subprocess.run(
             save, env=host.environ, check=True, capture_output=True, text=True
         ).stdout.split()
-        mine = [each for each in pack if each["trigger"]["posture"] == "Reactive"]
-        for each in mine:
-            each["name"] += " (with ids)"
-            each["enabled"] = True
-            if "match_related" in each["trigger"]:
-                resource = f"prefect.deployment.{failing}"
-                each["trigger"]["match_related"]["prefect.resource.id"] = [resource]
-            else:
-                kind = each["actions"][0]["type"]
-                block = ids[kind == "call-webhook"]
-                each["actions"][0]["block_document_id"] = block
         file = tmp_path / "with_ids.yaml"
-        file.write_text(yaml.safe_dump({"automations": mine}))
+        _write_with_ids(file, failing, *ids)
         _create_automation(host, file)
         before = _paused(host, failing)
         second = failed("Tuesday", 3)
         _soon(lambda: _paused(host, failing))
         _soon(lambda: len(came["/alerts"]) == len(second))
         _soon(lambda: came["/tickets"])
+        # Now: `serve` pauses its deployments when it stops.
+        paused = [each for each in others if _paused(host, each)]
         runs = host.ask(
             "flow_runs/filter", {"deployments": {"id": {"any_": [failing, *others]}}}
         )
@@ -763,7 +751,7 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
         "3",
     ] * 2
     assert not before
-    assert not any(_paused(host, each) for each in others)
+    assert not paused
     # Nobody ran anything again.
     assert len(runs) == len([*first, *second, *fine])
     [ticket] = came["/tickets"]
@@ -776,6 +764,24 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
     assert "\nChanged since the last good run: " in came["/alerts"][0]["text"]
     for sent in (ticket["url"], came["/alerts"][0]["text"].splitlines()[-1]):
         assert sent.startswith(f"{host.url}/artifacts/artifact/")
+
+
+def _write_with_ids(file: Path, deployment: str, alerts: str, tickets: str) -> None:
+    """Write the automations of the pack that need ids, with those of a deployment and blocks."""
+    import yaml
+
+    pack = yaml.safe_load(AUTOMATIONS.read_text())["automations"]
+    mine = [each for each in pack if each["trigger"]["posture"] == "Reactive"]
+    for each in mine:
+        each["name"] += " (with ids)"
+        each["enabled"] = True
+        if "match_related" in each["trigger"]:
+            resource = f"prefect.deployment.{deployment}"
+            each["trigger"]["match_related"]["prefect.resource.id"] = [resource]
+        else:
+            called = each["actions"][0]["type"] == "call-webhook"
+            each["actions"][0]["block_document_id"] = tickets if called else alerts
+    file.write_text(yaml.safe_dump({"automations": mine}))
 
 
 @contextmanager
