@@ -199,8 +199,9 @@ def _of_actors(case: Case, methods: Sequence[ActorMethod]) -> Wait | None:
 
 
 def _had_been_running(case: Case, method: ActorMethod) -> str:
+    been = "has been" if case.run.continues else "had been"
     return (
-        f"'{short(method.method, 60)}' had been running on "
+        f"'{short(method.method, 60)}' {been} running on "
         f"{case.name_of(method.subject)} for {duration(method.at - method.since)}"
         + code_line(method, ", at ")
         + (", waiting for a method of an actor" if method.calls_actor else "")

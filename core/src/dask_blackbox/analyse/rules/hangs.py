@@ -358,7 +358,11 @@ def _line(task: HangingTask) -> str:
     return f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
 
 
-def _idled(task: HangingTask, idle: float) -> str:
+def _has_been(case: Case) -> str:
+    return "has been" if case.run.continues else "had been"
+
+
+def _idled(task: HangingTask, idle: float, *, continues: bool) -> str:
     """Return a sentence on a task that waited for something outside of Dask."""
     frame, innermost = task.own_frame, task.stack[-1]
     line = f" in {as_code(short(frame.code, 80))}" if frame and frame.code else ""
@@ -368,8 +372,8 @@ def _idled(task: HangingTask, idle: float) -> str:
     outside = outside_wait_of(task)
     what = f" {outside.what}," if outside else ""
     return (
-        f"It was waiting{what}{line}, not computing: "
-        f"meanwhile, its worker used {idle:.0%} of a core."
+        f"It {'is' if continues else 'was'} waiting{what}{line}, not computing: "
+        f"meanwhile, its worker {'has used' if continues else 'used'} {idle:.0%} of a core."
     )
 
 
@@ -561,14 +565,14 @@ def _on_longest(case: Case, hang: Hang, idle: float | None) -> Iterator[str]:
         at = f", at {longest.own_frame}" if longest.own_frame else ""
         sampled = "" if case.run.continues else " when last sampled"
         yield (
-            f"{quoted_key(longest.key)} had been running on "
+            f"{quoted_key(longest.key)} {_has_been(case)} running on "
             f"{case.name_of(longest.worker)} for "
             f"{duration(longest.executing_for or 0)}{sampled}{at}."
         )
         if shared := _shared(longest):
             yield from _on_shared(hang, longest, shared)
         elif idle is not None:
-            yield _idled(longest, idle)
+            yield _idled(longest, idle, continues=case.run.continues)
         elif longest.silent:
             yield (
                 "That worker did not answer the scheduler: the task may be in a call that "
@@ -577,7 +581,7 @@ def _on_longest(case: Case, hang: Hang, idle: float | None) -> Iterator[str]:
     beside = _beside(hang)
     if beside is not None:
         yield (
-            f"Beside it, {quoted_key(beside.key, 60)} had been running for "
+            f"Beside it, {quoted_key(beside.key, 60)} {_has_been(case)} running for "
             f"{duration(beside.executing_for or 0)}, at {beside.own_frame}."
         )
 
