@@ -13,6 +13,7 @@ from distributed.client import FutureCancelledError
 from prefect.exceptions import FailedRun, UnfinishedRun
 from prefect_dask_blackbox import LostTasksError, NeverRanError
 from prefect_dask_blackbox.errors import also
+from tblib.pickling_support import install  # type: ignore[import-untyped]
 
 KILLED = KilledWorker("eat-1", None, 3)  # type: ignore[arg-type]
 
@@ -72,7 +73,7 @@ def test_an_exception_is_read_without_the_one_it_replaces_that_cannot_be_pickled
             ["FailedRun", "KilledWorker", "FutureCancelledError", "UnfinishedRun"],
         ),
         (
-            ["prefect_dask_blackbox", "dask_blackbox", "distributed"],
+            ["prefect_dask_blackbox", "dask_blackbox", "distributed", "tblib"],
             ["FailedRun", "FailedRun", "FailedRun", "UnfinishedRun"],
         ),
     ],
@@ -81,6 +82,8 @@ def test_an_exception_is_read_without_the_one_it_replaces_that_cannot_be_pickled
 def test_an_exception_is_read_where_packages_are_missing(
     missing: list[str], read: list[str]
 ) -> None:
+    # As Dask does with the classes that there are when it is imported.
+    install(FailedRun("x"), UnfinishedRun("x"))
     script = f"""
 import pickle, sys
 sys.modules.update(dict.fromkeys({missing!r}))

@@ -7,6 +7,7 @@ BlackboxError (of dask_blackbox)
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -54,13 +55,14 @@ class _FlowRunError(BlackboxError):
             with suppress(Exception):  # it cannot be pickled
                 package = type(other).__module__.partition(".")[0]
                 forms.append((package, self._as_note(other)))
-        return first_readable(*forms, otherwise=FailedRun(self.text))
+        return first_readable(*forms, otherwise=Call(FailedRun, self.text))
 
     def _as_note(self, other: BaseException) -> object:
         # Not `copy`: tblib, which Dask installs, has copies share their attributes.
         noted: BaseException = pickle.loads(pickle.dumps(other))  # noqa: S301 - our own
         noted.add_note(self.text)
-        return noted
+        of_dask = type(other).__module__.partition(".")[0] == "distributed"
+        return noted if of_dask else Call(pickle.loads, _without_tblib(noted))
 
 
 class LostTasksError(_FlowRunError):
@@ -130,6 +132,19 @@ def _revived(
     error.__dict__.update(state)
     error.args = (error.text,)
     return error if other is None else also(error, other)
+
+
+def _without_tblib(error: BaseException) -> bytes:
+    """Return the pickle of an exception as Python makes it, whatever reads it.
+
+    Dask installs tblib, by which all classes of exceptions that there are by then are pickled
+    with their tracebacks, and then only read where tblib is.
+    """
+    pickled = io.BytesIO()
+    pickler = pickle.Pickler(pickled)
+    pickler.dispatch_table = {}
+    pickler.dump(error)
+    return pickled.getvalue()
 
 
 def _counted(names: Sequence[str], one: str, many: str) -> str:
