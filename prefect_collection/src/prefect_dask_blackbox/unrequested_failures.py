@@ -44,6 +44,7 @@ _SOON = 3.0
 """Seconds after which a line in a task run's log counts, too."""
 _MOST = 200
 _MOST_STATES = 5
+"""Of those that are read from the cluster, with their exceptions."""
 _LONGEST_TEXT = 200
 _ENGINE = "/prefect/task_engine.py"
 _LOGGED = bounded(
@@ -103,10 +104,11 @@ def ask_for_failed(
                 task_run_filter=TaskRunFilter.model_validate(wanted),
             )
         first = sorted(failed.items(), key=lambda each: each[1].timestamp)
-        for identity, state in first[: _MOST if of_completed else _MOST_STATES]:
+        for number, (identity, state) in enumerate(first[:_MOST]):
             entry = entries[identity]
             # Where workers died, it may have been lost with one of them.
             there = wait and not of_completed and entry.status in _ENDED
+            there = there and number < _MOST_STATES
             entry.state = (_result_of(entry, client) if there else None) or state
         if failed:
             _ask_for_waiting(ledger, entries, settling)
