@@ -155,3 +155,14 @@ def test_causes_that_differ_in_numbers_and_addresses_are_one() -> None:
     assert Cause.announced(one._asdict()) == one
     for wrong in (None, "text", {}, {"title": 3, "rule": "r"}, {"rule": "r"}):
         assert Cause.announced(wrong) is None
+
+
+def test_a_long_remedy_keeps_the_line_to_paste_and_a_title_that_is_cut_says_so() -> (
+    None
+):
+    remedy = "Give workers more memory. " * 50 + "`dask_config={}`"
+    cause = Cause.announced({"rule": "r", "title": "x" * 900, "remedy": remedy})
+
+    assert cause is not None
+    assert cause.remedy == remedy
+    assert cause.title == "x" * 499 + "…"

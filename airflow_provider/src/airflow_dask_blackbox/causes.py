@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Cause", "unusual_in"]
 
 _LONGEST: Final = 500
+_LONGEST_REMEDY: Final = 2_000
+"""The line to paste is at the end of it."""
 _DIFFERS: Final = bounded(r"(?:tcp|tls)://[^\s'\",;)]+|0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
 """Addresses and numbers, which differ between tasks that failed of one cause."""
 _MOST_UNUSUAL: Final = 3
@@ -29,7 +31,11 @@ def unusual_in(card: RunCard) -> list[str]:
     from dask_blackbox.formatting import plain
 
     titles = [each.title for each in card.findings if each.rule in UNUSUAL]
-    return [plain(each)[:_LONGEST] for each in titles[:_MOST_UNUSUAL]]
+    return [_cut(plain(each)) for each in titles[:_MOST_UNUSUAL]]
+
+
+def _cut(text: str, most: int = _LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 class Cause(NamedTuple):
@@ -67,8 +73,8 @@ class Cause(NamedTuple):
         again = past.recurrence if past is not None else None
         return cls(
             rule=verdict.rule,
-            title=plain(verdict.own_title or verdict.title)[:_LONGEST],
-            remedy=plain(verdict.remedy)[:_LONGEST],
+            title=_cut(plain(verdict.own_title or verdict.title)),
+            remedy=_cut(plain(verdict.remedy), _LONGEST_REMEDY),
             retry=verdict.retry_advice,
             times=again.times if again is not None else int(known),
         )
@@ -86,6 +92,11 @@ class Cause(NamedTuple):
         if not all(isinstance(each, str) for each in texts) or not texts[1]:
             return None
         times = said.get("times")
-        rule, title, remedy, retry = (str(each)[:_LONGEST] for each in texts)
-        number = times if isinstance(times, int) else 0
-        return cls(rule, title, remedy, retry, number)
+        rule, title, remedy, retry = map(str, texts)
+        return cls(
+            rule=_cut(rule),
+            title=_cut(title),
+            remedy=_cut(remedy, _LONGEST_REMEDY),
+            retry=_cut(retry),
+            times=times if isinstance(times, int) else 0,
+        )
