@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import subprocess
 import sys
@@ -58,6 +60,31 @@ def test_a_long_function_is_cut() -> None:
     text = "def long():\n" + "    x = 1\n" * 9_000
 
     assert len(sources_of(text)["long"]) == 4_000
+
+
+def test_a_source_is_read_while_something_else_parses() -> None:
+    """CPython 3.11 raises SystemError then: what the collector calls is enough."""
+
+    def deep(depth: int) -> None:
+        if depth:
+            deep(depth - 1)
+        else:
+            ast.parse("x = 1")
+
+    def parses_once(phase: str, info: object) -> None:
+        gc.callbacks.remove(parses_once)
+        deep(30)
+
+    gc.callbacks.append(parses_once)
+    try:
+        assert [*sources_of("def long():\n" + "    x = 1\n" * 9_000)] == ["long"]
+    finally:
+        assert parses_once not in gc.callbacks
+
+
+def test_what_is_no_python_has_no_source() -> None:
+    with pytest.raises(ValueError, match="never closed"):
+        sources_of("def long(")
 
 
 def night(number: int, body: str, digest: str) -> Any:

@@ -6,6 +6,7 @@ import ast
 import linecache
 from collections.abc import Iterable, Iterator
 
+from dask_blackbox.capture.driver.cells import parsed
 from dask_blackbox.capture.driver.handled_errors import Place
 
 _MOST_LINES = 5_000  # of a file that is parsed
@@ -83,8 +84,8 @@ def _scopes_of(file: str) -> Iterator[Scope]:
     if not lines or len(lines) > _MOST_LINES:
         return
     try:
-        tree = ast.parse("".join(lines))
-    except (SyntaxError, ValueError, RecursionError):
+        tree = parsed("".join(lines))
+    except ValueError:
         return
     below: list[ast.AST] = [tree]
     while below:

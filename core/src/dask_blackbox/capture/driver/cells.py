@@ -17,6 +17,7 @@ _UNNAMED = "<dynamic-code>"
 _FRAME = re.compile(
     r'(?P<indent>[ |]*)File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<name>.+)'
 )
+_TRIES = 3
 _MOST_CELLS, _MOST_CHARACTERS, _LONGEST_LINE = 300, 400_000, 200
 
 
@@ -93,11 +94,30 @@ def _text(cell: Cell, line: int) -> str:
     return cell.lines[line - 1].strip()[:_LONGEST_LINE] if known else ""
 
 
+def parsed(text: str | bytes) -> ast.Module:
+    """Return the syntax tree of a source text.
+
+    CPython 3.11 counts the depth of all trees in one place, and refuses a long one if another
+    thread, or what the garbage collector calls, makes one meanwhile: it is made again.
+
+    Raises:
+        ValueError: It is no Python, or too deep.
+    """
+    for _ in range(_TRIES):
+        try:
+            return ast.parse(text)
+        except SystemError:
+            continue
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise ValueError(str(error)) from error
+    raise ValueError("other threads parsed meanwhile")
+
+
 def _defines(cell: Cell, function: str, line: int) -> bool:
     """Return whether a cell defines a function of this name at this line."""
     try:
-        tree = ast.parse("".join(cell.lines))
-    except (SyntaxError, ValueError, RecursionError):
+        tree = parsed("".join(cell.lines))
+    except ValueError:
         return False  # it has lines for the notebook itself: `%time`, `!ls`
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     return any(

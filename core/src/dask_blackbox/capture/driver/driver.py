@@ -23,7 +23,7 @@ from ..logs import LogTap, cut, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
 from ..user_frames import is_foreign
-from .cells import cells_of_notebook, in_cells, place_in
+from .cells import cells_of_notebook, in_cells, parsed, place_in
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code, function_of
 from .logged_errors import LoggedErrors
@@ -80,8 +80,8 @@ def _unguarded() -> str | None:
         if is_foreign(name):
             return None
         with open(name, "rb") as file:
-            body = ast.parse(file.read()).body
-    except (OSError, SyntaxError, ValueError):
+            body = parsed(file.read()).body
+    except (OSError, ValueError):
         return None
     for part in body:
         if part.lineno <= line <= (part.end_lineno or part.lineno):

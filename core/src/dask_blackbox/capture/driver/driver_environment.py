@@ -32,6 +32,7 @@ from ..files import working_directory
 from ..own_modules import own_modules
 from ..redaction import is_secret_name
 from ..user_frames import is_foreign
+from .cells import parsed
 from .ordered_ends import pods_of, units_of
 
 _MOST_PARTS = 1_500
@@ -103,7 +104,7 @@ def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
     taken = sum(map(len, sources.values()))
     try:
         reported = sources_of(Path(file).read_text("utf-8"))
-    except (OSError, SyntaxError, ValueError):
+    except (OSError, ValueError):
         return
     for part, text in reported.items():
         taken += len(text)
@@ -292,10 +293,13 @@ def sources_of(text: str) -> dict[str, str]:
 
     Args:
         text: Of the module.
+
+    Raises:
+        ValueError: It is no Python.
     """
     found: dict[str, str] = {}
     lines = text.splitlines()
-    for name, node in _named(ast.parse(text).body, "", 0):
+    for name, node in _named(parsed(text).body, "", 0):
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(each.lineno for each in decorators)])
         source = "\n".join(lines[first - 1 : node.end_lineno])
