@@ -357,7 +357,7 @@ def _frame(traceback: str) -> Frame | None:
 
 
 _FIND_IT = (
-    "Find it in the driver: `pickle.loads(cloudpickle.dumps(x))` raises the same for the "
+    "Find it in the driver: `cloudpickle.loads(cloudpickle.dumps(x))` raises the same for the "
     "function of the task, or one of its arguments. Give Dask a plain function of your own in "
     "its place, or create that object inside the task."
 )
