@@ -142,7 +142,7 @@ def _notes(store: Store, job: str, deadline: float) -> tuple[Note, ...]:
         except BlackboxError as error:
             logger.info("no notes: %s", error)
 
-    _run_within([read], deadline - time.monotonic())
+    run_within([read], deadline - time.monotonic())
     return tuple(found)
 
 
@@ -273,10 +273,10 @@ def _read(
                 return
 
     at_once = min(_AT_ONCE, len(missing))
-    _run_within([work] * at_once, deadline - time.monotonic())
+    run_within([work] * at_once, deadline - time.monotonic())
 
 
-def _run_within(jobs: list[Callable[[], None]], timeout: float) -> None:
+def run_within(jobs: list[Callable[[], None]], timeout: float) -> None:
     """Run jobs at once, and wait for them so long.
 
     Their threads die with the process: a store that hangs does not delay the exit.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, takewhile
 from statistics import median
 
 import msgspec
@@ -19,8 +19,8 @@ import msgspec
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.job_history import Past
-from dask_blackbox.layout import SketchName
-from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
+from dask_blackbox.layout import RunAddress, SketchName
+from dask_blackbox.reader.earlier_runs import read_sketches, run_within, sketched_runs
 from dask_blackbox.reader.run_index import marked_runs
 from dask_blackbox.reader.stored_cards import stored_card
 from dask_blackbox.store import Store
@@ -169,10 +169,9 @@ def jobs_overview(store: Store, *, now: float | None = None) -> JobsOverview:
         if runs or job in newest
     ]
     jobs.sort(key=lambda job: (_rank(job), -job.started))
-    ended = [run for runs in known.values() for run in runs]
     return JobsOverview(
         jobs=tuple(jobs),
-        failures=tuple(_failures(store, ended, now - DAY)),
+        failures=tuple(_failures(store, known, now - DAY)),
         left_out=len({*names, *newest}) - len(known),
     )
 
@@ -251,20 +250,23 @@ def _rank(job: JobOutcomes) -> int:
 
 
 def _failures(
-    store: Store, ended: list[SketchName], since: float
+    store: Store, ended: Mapping[str, list[SketchName]], since: float
 ) -> Iterator[FailureKind]:
     groups = defaultdict[tuple[str | None, str | None], list[SketchName]](list)
-    for run in ended:
+    for run in chain.from_iterable(ended.values()):
         recent = run.started_ms / 1000 >= since
         if recent and run.state in _FAILED and not run.stopped:
             groups[_kind(run)].append(run)
     largest = sorted(groups.values(), key=len, reverse=True)[:_MOST_KINDS]
     newest = [max(runs, key=lambda run: run.started_ms) for runs in largest]
     sketches = read_sketches(store, newest, timeout=_TIMEOUT)
-    firsts = [_first_since_good(run, ended) for run in newest]
-    with ThreadPoolExecutor(_AT_ONCE) as readers:
-        cards = list(readers.map(partial(_card_of, store), firsts))
-    for run, first, card, runs in zip(newest, firsts, cards, largest, strict=True):
+    firsts = [_first_since_good(run, ended[run.address.job]) for run in newest]
+    cards: dict[RunAddress, RunCard | None] = {}
+    run_within(
+        [partial(_read_card, store, first.address, cards) for first in firsts], _TIMEOUT
+    )
+    for run, first, runs in zip(newest, firsts, largest, strict=True):
+        card = cards.get(first.address)
         sketch = sketches.get(run.name)
         times = defaultdict[str, int](int)
         for each in runs:
@@ -280,21 +282,19 @@ def _failures(
         )
 
 
-def _first_since_good(run: SketchName, ended: list[SketchName]) -> SketchName:
-    """Return the first run of a row of failures that ends with one, of its job and kind."""
-    job = [each for each in ended if each.address.job == run.address.job]
-    first = run
-    for each in sorted(job, key=lambda each: -each.started_ms):
-        if each.started_ms > run.started_ms:
-            continue
-        if each.state == "succeeded":
-            break
-        if _kind(each) == _kind(run):
-            first = each
-    return first
+def _first_since_good(run: SketchName, of_job: list[SketchName]) -> SketchName:
+    """Return the first run of a row of failures that ends with one, and is of its kind.
+
+    Args:
+        of_job: The runs of its job that have ended, the newest first.
+    """
+    before = (each for each in of_job if each.started_ms <= run.started_ms)
+    failing = takewhile(lambda each: each.state != "succeeded", before)
+    return [each for each in failing if _kind(each) == _kind(run)][-1]
 
 
-def _card_of(store: Store, run: SketchName) -> RunCard | None:
+def _read_card(
+    store: Store, run: RunAddress, cards: dict[RunAddress, RunCard | None]
+) -> None:
     with suppress(BlackboxError):
-        return stored_card(store, run.address)
-    return None
+        cards[run] = stored_card(store, run)
