@@ -222,7 +222,7 @@ if __name__ == "__main__":
     serve(*[flow.to_deployment(name=f"{flow.name}-nightly")
             for flow in (prices, stock, orders)])
 """
-"""Three deployments, of which one fails if it is told to."""
+"""Three deployments, of which one can fail."""
 
 SCRIPTS = {"nightly": SERVED, "greedy": GREEDY, "orders-nightly": PACK}
 """Scripts that serve a deployment, by its name."""
