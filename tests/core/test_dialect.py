@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from dask_blackbox.dialect import dialect_of
+from dask_blackbox.dialect import RemedyDialect, dialect_of
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import need
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_failed_task,
@@ -22,6 +23,7 @@ from runs_from_rows import (
 
 MODULE = """
 from dask_blackbox.dialect import RemedyDialect
+from dask_blackbox.formatting import need
 DIALECT = RemedyDialect(
     engine="/luigi/worker.py",
     task_retries="Luigi's `retry_count = 3`",
@@ -98,3 +100,14 @@ def test_where_the_host_has_tasks_of_its_own_those_of_dask_are_called_that() -> 
 
 def test_without_the_hosts_package_remedies_are_in_dasks_terms() -> None:
     assert "`client.submit(…, retries=3)`" in remedy(failing_task(), "luigi")
+
+
+def test_the_memory_to_paste_is_rounded_up_as_in_the_remedy() -> None:
+    wanted = int(1.32 * 2**30)
+    host = RemedyDialect(paste="{lines}", arguments={"cluster": "cluster_kwargs"})
+
+    line = host.lines_for(
+        f"Give each worker at least {need(wanted)}.", {}, worker_memory=wanted
+    )
+
+    assert line == '`cluster_kwargs={"memory_limit": "1.4 GiB"}`'

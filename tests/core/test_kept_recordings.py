@@ -21,11 +21,13 @@ from dask_blackbox.analyse.core_seconds import phases_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.cli.why import json_reasons
 from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.formatting import need
 from dask_blackbox.reader.reasons import how_to_see, why_as_dict
 from dask_blackbox.report import text
 from dask_blackbox.report.markdown_card import MOST_OF_REASONS, markdown_reasons
 from dask_blackbox.report.prefix_graph import prefix_rows
 from dask_blackbox.report.wording import relevant_numbers
+from dask_blackbox.setting_changes import changes_in
 from dask_blackbox.tables import read_table, write_tables
 from kept_recordings import (
     SETS,
@@ -175,6 +177,18 @@ def test_tables_parquet_and_report_agree_with_the_card(of: str, name: str) -> No
     )
     shares = [each.cost.share for each in card.findings if each.cost is not None]
     assert all(share is None or 0 <= share <= 1 for share in shares)
+
+
+@each_recording
+def test_what_is_to_be_pasted_is_what_the_remedy_says(of: str, name: str) -> None:
+    verdict = diagnosed(of, name).card.verdict
+    if verdict is None:
+        return
+    memory = "" if verdict.worker_memory is None else need(verdict.worker_memory)
+
+    for change in changes_in(verdict.remedy, memory_limit=memory):
+        assert str(change.values.get("memory_limit", "")) in verdict.remedy
+        assert "lifetime" in change.values or "lifetime_restart" not in change.values
 
 
 @each_recording

@@ -62,6 +62,12 @@ from dask_blackbox.setting_changes import changes_in
             [],
             id="names without values, values of others, and what is no code",
         ),
+        pytest.param(
+            "Replacing workers only delays it (`--lifetime … --lifetime-restart`). "
+            "`distributed.scheduler.no-workers-timeout: 5 min` makes such tasks fail early.",
+            [],
+            id="what has no effect by itself, and what only fails sooner",
+        ),
     ],
 )
 def test_a_setting_is_changed_where_a_remedy_has_it_with_its_value(

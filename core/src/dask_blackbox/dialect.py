@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from math import ceil
 
-from dask_blackbox.formatting import size
+from dask_blackbox.formatting import need
 from dask_blackbox.guard import guard
 from dask_blackbox.setting_changes import Kind, changes_in
 
@@ -78,7 +78,7 @@ class RemedyDialect:
             worker_memory: How many bytes each worker should have, if the remedy asks for more.
         """
         takes = str(host.get("takes", ",".join(self.arguments.values()))).split(",")
-        limit = size(worker_memory) if worker_memory else ""
+        limit = need(worker_memory) if worker_memory else ""
         lines = [
             f"`{argument}={change.as_code()}`"
             for change in changes_in(remedy, memory_limit=limit)

@@ -91,6 +91,8 @@ _CONSTANTS: Final[Mapping[str, object]] = {
     **dict.fromkeys(("False", "false"), False),
     **dict.fromkeys(("None", "null")),
 }
+_FAILS_SOONER: Final = frozenset(("distributed.scheduler.no-workers-timeout",))
+"""Settings by which a run that cannot succeed fails sooner: they are no remedy to paste."""
 _BEFORE_START: Final = "distributed.nanny.pre-spawn-environ."
 
 
@@ -125,7 +127,11 @@ def _settings_of(code: str) -> dict[str, object]:
             return {}
         return dict(given) if isinstance(given, Mapping) else {}
     found = [_SETTING.fullmatch(part) for part in code.split(", ")]
-    return {each[1]: _value(each[2]) for each in found if each and all(found)}
+    return {
+        each[1]: _value(each[2])
+        for each in found
+        if each and all(found) and each[1] not in _FAILS_SOONER
+    }
 
 
 def _variables_of(code: str) -> dict[str, str]:
@@ -155,6 +161,8 @@ def _options_of(code: str) -> dict[str, object]:
             found |= _resources(text)
         elif name in _TAKEN["cluster"] and text is not None:
             found[name] = _value(text)
+    if "lifetime" not in found:  # by itself, it has no effect
+        found.pop("lifetime_restart", None)
     return found
 
 

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     worker_exits_of,
 )
 from dask_blackbox.events import DriverAttached
-from dask_blackbox.formatting import counted, size
+from dask_blackbox.formatting import counted, need, size
 
 _SLACK = 1.05  # a host's memory is never all for workers; nor is a proposed limit exact
 
@@ -56,7 +56,7 @@ def beyond_host(case: Case, wanted: int, workers: Collection[str] = ()) -> str:
             return f"{has} in all: that takes a larger one."
         return (
             f"{has} in all, which is enough for {counted(fits, 'such worker')}, not for "
-            f'{at_once}: start fewer (`n_workers={fits}, memory_limit="{size(wanted)}"`; '
+            f'{at_once}: start fewer (`n_workers={fits}, memory_limit="{need(wanted)}"`; '
             f"`--nworkers {fits}`), or take a larger one."
         )
     return ""

@@ -380,7 +380,7 @@ _NOT_MORE_THREADS = (
     "Find what they wait for in turn: a lock (`lock=` of `dask.array.from_array`, HDF5 and "
     "netCDF files, a `SerializableLock`), or a client or connection that serves one call at a "
     "time. More threads of one process cannot help. A lock of a process does not hold others "
-    "back: use more processes with one thread each (`threads_per_worker=1`, `--nworkers`); or "
+    "back: use more processes with one thread each (`n_workers=`, `--nworkers`); or "
     "hold it for less, and read larger pieces at once."
 )
 
