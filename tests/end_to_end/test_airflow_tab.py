@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 from conditions import flag_of, scaled, until
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Frame,
+    Page,
+    expect,
+)
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -54,12 +61,27 @@ def _pictures(page: Page, folder: Path, name: str) -> None:
             scheme,
         )
         for frame in page.frames:  # each is painted by itself
+            _wait_until_painted(frame)
+        page.screenshot(path=folder / f"airflow-{name}-{width}-{scheme}.png")
+    page.evaluate("localStorage.removeItem('theme')")
+
+
+def _wait_until_painted(frame: Frame) -> None:
+    """Wait for two frames of an animation; a report that is drawn anew is asked again."""
+    for _ in range(3):
+        try:
             frame.evaluate(
                 "new Promise(done => requestAnimationFrame("
                 "() => requestAnimationFrame(done)))"
             )
-        page.screenshot(path=folder / f"airflow-{name}-{width}-{scheme}.png")
-    page.evaluate("localStorage.removeItem('theme')")
+        except Error as error:
+            if frame.is_detached():
+                return
+            if "context was destroyed" not in str(error):
+                raise
+        else:
+            return
+    raise AssertionError(f"{frame.url} was loaded three times while it was painted")
 
 
 def test_the_button_on_details_opens_the_tab_with_the_report(
