@@ -23,6 +23,15 @@ from dask_blackbox.formatting import size
 from distributed import Client, LocalCluster, Nanny, Worker
 from distributed.deploy.adaptive import Adaptive
 from kept_recordings import kept_run
+from runs_from_rows import (
+    MIB,
+    a_death,
+    a_run,
+    a_worker,
+    an_event,
+    killed_worker,
+    raised_in,
+)
 from source_texts import filled_texts
 
 
@@ -110,6 +119,37 @@ def test_the_remedy_on_the_card_ends_with_that_line() -> None:
         f"{before.remedy} To paste into nightly.py, task 'work': "
         f'`cluster_kwargs={{"memory_limit": "{size(before.worker_memory)}"}}`'
     )
+
+
+@pytest.mark.parametrize(
+    ("host_memory", "pasted"), [(64 * 2**30, True), (600 * MIB, False)]
+)
+def test_memory_that_the_host_does_not_have_is_no_line_to_paste(
+    host_memory: int, *, pasted: bool
+) -> None:
+    recorded = a_run(
+        a_worker(memory_limit=400 * MIB),
+        an_event(
+            "process-load",
+            "tcp://w1",
+            at=8.5,
+            seconds=8,
+            cores=4,
+            host_memory=host_memory,
+        ),
+        an_event("worker-restarted-for-memory", "tcp://w1", at=8.9, rss=390 * MIB),
+        a_death(exit_code=-15, executing=["work-1"], asked="nanny-memory", at=9),
+        raised_in("work-1", killed_worker("work-1")),
+    )
+    host = {"kind": "airflow", "task_id": "work", "dag_file": "nightly.py"}
+    recorded.manifest = msgspec.structs.replace(recorded.manifest, host=host)
+
+    found = verdict_in(recorded)
+
+    assert found is not None
+    assert found.worker_memory is not None
+    assert ("that takes a larger one" in found.remedy) is not pasted
+    assert ("To paste into nightly.py" in found.remedy) is pasted
 
 
 def test_each_line_of_each_remedy_names_what_the_operator_and_dask_take() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox.analyse import RULES, Case, findings_in
-from dask_blackbox.analyse.offers import beyond_host
+from dask_blackbox.analyse.offers import beyond_host, is_beyond_host, with_nannies
 from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.run_tables import RunTables
@@ -242,10 +242,26 @@ def on_a_host(memory: int, *, workers: int, limit: int = 4 * GIB) -> Case:
 def test_memory_that_the_host_does_not_have_is_not_promised(
     memory: int, workers: int, said: str
 ) -> None:
-    found = beyond_host(on_a_host(memory, workers=workers), 8 * GIB)
+    case = on_a_host(memory, workers=workers)
+    found = beyond_host(case, 8 * GIB)
 
     assert said in found
     assert bool(found) == bool(said)
+    assert is_beyond_host(case, 8 * GIB) is ("in all: that takes" in found)
+
+
+@pytest.mark.parametrize(
+    ("run", "known"),
+    [
+        pytest.param(a_run(), True, id="no worker is known"),
+        pytest.param(a_run(a_worker()), True, id="processes"),
+        pytest.param(a_run(a_worker(nanny=None)), False, id="threads"),
+    ],
+)
+def test_workers_have_nannies_unless_none_of_them_has(
+    run: RunTables, *, known: bool
+) -> None:
+    assert with_nannies(Case(run)) is known
 
 
 @pytest.mark.parametrize("died", [True, False])

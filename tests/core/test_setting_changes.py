@@ -90,3 +90,16 @@ def test_the_memory_of_a_finding_is_the_only_limit_and_fewer_workers_go_with_it(
     assert [dict(each.values) for each in together] == [
         {"n_workers": 2, "memory_limit": "8 GiB"}
     ]
+
+
+def test_without_nannies_nothing_is_set_that_only_they_carry_out() -> None:
+    remedy = (
+        "Set `OMP_NUM_THREADS=1` or `MALLOC_ARENA_MAX=2`; `--lifetime 1h "
+        "--lifetime-restart` replaces workers; or `threads_per_worker=1`."
+    )
+
+    with_them = changes_in(remedy)
+    without = changes_in(remedy, nannies=False)
+
+    assert len(with_them) == 4
+    assert [dict(each.values) for each in without] == [{"threads_per_worker": 1}]

@@ -69,6 +69,7 @@ class RemedyDialect:
         host: Mapping[str, object],
         *,
         worker_memory: int | None = None,
+        nannies: bool = True,
     ) -> str:
         """Return a remedy's settings as what to paste; empty: this host has no line for them.
 
@@ -76,12 +77,13 @@ class RemedyDialect:
             remedy: As it is on the card.
             host: What started the run.
             worker_memory: How many bytes each worker should have, if the remedy asks for more.
+            nannies: Whether the run's workers had nannies.
         """
         takes = str(host.get("takes", ",".join(self.arguments.values()))).split(",")
         limit = need(worker_memory) if worker_memory else ""
         lines = [
             f"`{argument}={change.as_code()}`"
-            for change in changes_in(remedy, memory_limit=limit)
+            for change in changes_in(remedy, memory_limit=limit, nannies=nannies)
             if (argument := self.arguments.get(change.kind, "")) in takes and argument
         ]
         if not lines:

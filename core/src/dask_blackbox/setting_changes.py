@@ -38,12 +38,15 @@ class SettingChange(NamedTuple):
         return _as_code(self.values)
 
 
-def changes_in(remedy: str, *, memory_limit: str = "") -> tuple[SettingChange, ...]:
+def changes_in(
+    remedy: str, *, memory_limit: str = "", nannies: bool = True
+) -> tuple[SettingChange, ...]:
     """Return what a remedy says to set, each once; several are alternatives.
 
     Args:
         remedy: As it is on the card.
         memory_limit: What it asks for, for each worker, where its finding has that as a number.
+        nannies: Whether workers have nannies: without, what these do is not set.
     """
     found = [SettingChange("cluster", {"memory_limit": memory_limit})]
     spans = [each[1] for each in _CODE.finditer(remedy[:_LONGEST])]
@@ -53,10 +56,12 @@ def changes_in(remedy: str, *, memory_limit: str = "") -> tuple[SettingChange, .
     # Beside the cluster's arguments, options say the same for `dask worker`.
     for values in map(_options_of, spans):
         found.append(SettingChange("cluster", _without(values, named)))
+    if not nannies:
+        found = [each for each in found if not _of_nannies(each)]
     if memory_limit:
         found = [each for each in found if _agrees(each, memory_limit)]
     else:
-        del found[0]
+        found = [each for each in found if each.values != {"memory_limit": ""}]
     return tuple(
         each
         for at, each in enumerate(found)
@@ -94,6 +99,8 @@ _CONSTANTS: Final[Mapping[str, object]] = {
 _FAILS_SOONER: Final = frozenset(("distributed.scheduler.no-workers-timeout",))
 """Settings by which a run that cannot succeed fails sooner: they are no remedy to paste."""
 _BEFORE_START: Final = "distributed.nanny.pre-spawn-environ."
+_OF_NANNIES: Final = ("env", "lifetime_restart", "distributed.nanny.")
+"""What settings begin with that nannies carry out."""
 
 
 def _changes_of(code: str) -> Iterator[SettingChange]:
@@ -188,6 +195,11 @@ def _value(text: str) -> object:
         except ValueError:
             continue
     return text.strip("\"' ")
+
+
+def _of_nannies(change: SettingChange) -> bool:
+    """Return whether a nanny would carry out a change, or a part of it."""
+    return any(name.startswith(_OF_NANNIES) for name in change.values)
 
 
 def _agrees(change: SettingChange, memory_limit: str) -> bool:

@@ -19,6 +19,7 @@ from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.kinds import STALLED, WAITS
 from dask_blackbox.analyse.earlier_runs import History
+from dask_blackbox.analyse.offers import is_beyond_host, with_nannies
 from dask_blackbox.analyse.pauses import with_pauses
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
@@ -169,10 +170,12 @@ def _resolved(
 
 def _in_dialect(case: Case, finding: Finding) -> Finding:
     """Return a finding whose remedy also has its settings as lines of the host's code."""
+    memory = finding.worker_memory
     lines = case.dialect.lines_for(
         finding.remedy,
         case.run.manifest.host,
-        worker_memory=finding.worker_memory,
+        worker_memory=None if memory and is_beyond_host(case, memory) else memory,
+        nannies=with_nannies(case),
     )
     if not lines:
         return finding

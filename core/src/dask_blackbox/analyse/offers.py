@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import polars as pl
 
@@ -43,23 +44,56 @@ def beyond_host(case: Case, wanted: int, workers: Collection[str] = ()) -> str:
         wanted: Bytes for each worker.
         workers: Addresses of workers whose hosts are meant; empty: all.
     """
+    short = _short_host(case, wanted, workers)
+    if short is None:
+        return ""
+    has = f" Their host or container has {size(short.memory)}"
+    if not short.fits:
+        return f"{has} in all: that takes a larger one."
+    return (
+        f"{has} in all, which is enough for {counted(short.fits, 'such worker')}, not for "
+        f'{short.at_once}: start fewer (`n_workers={short.fits}, memory_limit="{need(wanted)}"`; '
+        f"`--nworkers {short.fits}`), or take a larger one."
+    )
+
+
+def is_beyond_host(case: Case, wanted: int) -> bool:
+    """Return whether a host has not the memory for a single worker with so much.
+
+    Args:
+        case: The run.
+        wanted: Bytes for each worker.
+    """
+    short = _short_host(case, wanted)
+    return short is not None and not short.fits
+
+
+def with_nannies(case: Case) -> bool:
+    """Return whether nannies started the run's workers, as far as is known."""
+    nannies = case.run.workers["nanny"]
+    return nannies.is_empty() or nannies.is_not_null().any()
+
+
+class _ShortHost(NamedTuple):
+    """A host that has too little memory: what it has, and for how many of its workers."""
+
+    memory: int
+    at_once: int
+    fits: int
+
+
+def _short_host(
+    case: Case, wanted: int, workers: Collection[str] = ()
+) -> _ShortHost | None:
     for host in case.task_activity.hosts:
         at_once = len(host.limited)
         concerned = not workers or {*workers} & {*host.limited}
         if not concerned or not host.memory or not at_once:
             continue
         fits = int(_SLACK * host.memory // wanted)
-        if fits >= at_once:
-            continue
-        has = f" Their host or container has {size(host.memory)}"
-        if not fits:
-            return f"{has} in all: that takes a larger one."
-        return (
-            f"{has} in all, which is enough for {counted(fits, 'such worker')}, not for "
-            f'{at_once}: start fewer (`n_workers={fits}, memory_limit="{need(wanted)}"`; '
-            f"`--nworkers {fits}`), or take a larger one."
-        )
-    return ""
+        if fits < at_once:
+            return _ShortHost(host.memory, at_once, fits)
+    return None
 
 
 def share_of_full_time(case: Case, prefix: str, threads: int) -> float:
