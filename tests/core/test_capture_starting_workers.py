@@ -36,6 +36,7 @@ def main():
             command += ["--nworkers", "2", "--nthreads", "1", "--no-dashboard"]
             program = subprocess.Popen([*command, "--preload", "lock.py"])
             try:
+                client.wait_for_workers(1)  # on a busy machine, that takes long, too
                 client.wait_for_workers(2, timeout=25)
             finally:
                 program.terminate()
@@ -62,7 +63,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.nightly
 def test_what_a_worker_that_does_not_start_waits_for_is_recorded(run: Run) -> None:
-    reports = run.of(WorkerStarting)
+    arrived = run.workers["pid"].to_list()
+    reports = [each for each in run.of(WorkerStarting) if each.pid not in arrived]
     assert len({each.pid for each in reports}) == 1
     assert reports[0].lasted >= 10
     assert [Path(each).name for each in reports[0].files] == ["calibration.json"]
