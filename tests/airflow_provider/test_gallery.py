@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from http_receiver import receiver
 
 pytestmark = pytest.mark.nightly
 
@@ -112,47 +111,17 @@ def test_an_asset_event_reports_what_was_written(
     }
 
 
-class Chat(ThreadingHTTPServer):
-    """A chat that keeps what is posted to it."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Posts)
-        self.posted: list[dict[str, Any]] = []
-
-
-class _Posts(BaseHTTPRequestHandler):
-    server: Chat
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posted.append(json.loads(body))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    """A chat."""
-    with Chat() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 def test_a_failure_is_reported_in_the_chat_with_its_cause(
-    airflow: Any, example: Any, chat: Chat, monkeypatch: pytest.MonkeyPatch
+    airflow: Any, example: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CHAT_WEBHOOK", f"http://127.0.0.1:{chat.server_port}/")
+    with receiver() as chat:
+        monkeypatch.setenv("CHAT_WEBHOOK", f"{chat.url}/")
 
-    ran = airflow.run_dag(example("notify_the_team"))
+        ran = airflow.run_dag(example("notify_the_team"))
 
     assert ran.state == "failed"
-    (posted,) = chat.posted
+    [post] = chat.posts
+    posted = post.json()
     assert posted["text"].startswith(":x: *notify_the_team.turnover*: ")
     assert "unit_price" in posted["text"]
     assert "*What to do*:" in posted["text"]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import gzip
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from airflow_dask_blackbox.metrics import count_run
+from http_receiver import receiver
 from retry_cards import a_card
 
 _DAG = """
@@ -112,8 +109,8 @@ def test_opentelemetry_gets_the_verdict_with_the_task_and_the_retry_advice(
     from opentelemetry import metrics
 
     card = a_card("failed", confidence="high", advice="memory")
-    with _collector() as (url, bodies):
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+    with receiver() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
         logger: Any = get_otel_logger(conf_interval=3_600_000)
         provider: Any = metrics.get_meter_provider()
@@ -130,40 +127,13 @@ def test_opentelemetry_gets_the_verdict_with_the_task_and_the_retry_advice(
 
     assert card.verdict is not None
     task = {"dag_id": "d", "task_id": "t"}
-    assert _counters(bodies) == {
+    assert _counters([each.body for each in collector.posts]) == {
         "airflow.dask_blackbox.runs.failed": (1, task),
         f"airflow.dask_blackbox.verdicts.{card.verdict.rule}": (
             1,
             {**task, "retry": "memory"},
         ),
     }
-
-
-@contextmanager
-def _collector() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the address of a collector, and the requests that it has got."""
-    bodies: list[bytes] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            zipped = self.headers.get("Content-Encoding") == "gzip"
-            bodies.append(gzip.decompress(body) if zipped else body)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", bodies
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _counters(bodies: list[bytes]) -> dict[str, tuple[int, dict[str, str]]]:

@@ -6,12 +6,10 @@ import json
 import shutil
 import socket
 import subprocess
-import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from dask_blackbox.cli import blackbox
 from dask_blackbox.reader.earlier_runs import write_sketch
 from dask_blackbox.reader.open_metrics import open_metrics
 from dask_blackbox.testing import a_metric, a_task, a_task_error
+from http_receiver import Receiver, receiver
 from stored_runs import Shelf
 
 PROGRAMS = ("prometheus", "prometheus-pushgateway", "prometheus-alertmanager")
@@ -55,38 +54,16 @@ def runs(shelf: Shelf) -> Shelf:
     return shelf
 
 
-class Receiver:
-    """A webhook of Alertmanager's that keeps what arrives."""
-
-    def __init__(self) -> None:
-        self.alerts: list[dict[str, Any]] = []
-        alerts = self.alerts
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                alerts.extend(json.loads(body)["alerts"])
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
 class Monitoring:
     """Prometheus, Pushgateway and Alertmanager of a test."""
 
-    def __init__(self, folder: Path, receiver: Receiver) -> None:
+    def __init__(self, folder: Path, webhook: Receiver) -> None:
         self.prometheus, self.gateway, self.alertmanager = (
             f"127.0.0.1:{free_port()}" for _ in PROGRAMS
         )
         rules = folder / "alerts.yaml"
         rules.write_text(typed("metrics", "--alert-rules"))
-        hook = {"url": f"http://127.0.0.1:{receiver.port}/"}
+        hook = {"url": webhook.url}
         (folder / "am.json").write_text(
             json.dumps(
                 {
@@ -150,18 +127,17 @@ class Monitoring:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+def webhook() -> Iterator[Receiver]:
+    """Return a webhook that Alertmanager sends alerts to."""
+    with receiver() as found:
+        yield found
 
 
 @pytest.fixture
-def monitoring(tmp_path: Path, receiver: Receiver) -> Iterator[Monitoring]:
+def monitoring(tmp_path: Path, webhook: Receiver) -> Iterator[Monitoring]:
     if missing := [each for each in PROGRAMS if shutil.which(each) is None]:
         pytest.skip(f"NOT TESTED: alerts by Prometheus, without {', '.join(missing)}")
-    made = Monitoring(tmp_path, receiver)
+    made = Monitoring(tmp_path, webhook)
     with ExitStack() as ending:
         for program, options in made.commands.items():
             with (tmp_path / f"{program}.log").open("wb") as log:
@@ -215,7 +191,7 @@ def test_a_gateway_that_does_not_take_metrics_is_reported(runs: Shelf) -> None:
 
 @pytest.mark.nightly
 def test_a_failed_run_is_an_alert_and_the_dashboard_has_its_numbers(
-    runs: Shelf, monitoring: Monitoring, receiver: Receiver
+    runs: Shelf, monitoring: Monitoring, webhook: Receiver
 ) -> None:
     with dask.config.set(PRICE):
         gateway = f"http://{monitoring.gateway}"
@@ -224,7 +200,8 @@ def test_a_failed_run_is_an_alert_and_the_dashboard_has_its_numbers(
     def failed() -> list[dict[str, Any]]:
         return [
             each
-            for each in list(receiver.alerts)
+            for post in list(webhook.posts)
+            for each in post.json()["alerts"]
             if each["labels"]["alertname"] == "DaskRunFailed"
         ]
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import email.message
 import hashlib
 import hmac
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from email.header import decode_header, make_header
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiosmtpd.controller
 import aiosmtpd.handlers
@@ -38,6 +34,7 @@ from dask_blackbox.protocol.messages import Config, Notify
 from dask_blackbox.protocol.notify_settings import notify_set
 from dask_blackbox.recorder.news import news_of
 from dask_blackbox.recorder.notices import SIGNATURE, send_notices
+from http_receiver import Receiver, receiver
 from stored_runs import Shelf
 
 pytestmark = pytest.mark.processes
@@ -45,47 +42,14 @@ pytestmark = pytest.mark.processes
 TOKEN = "hook-token-0123456789"
 
 
-class Hook(NamedTuple):
-    """A webhook: what arrives, and the codes that it answers with, the last one for ever."""
-
-    url: str
-    bodies: list[bytes]
-    headers: list[dict[str, str]]
-    codes: list[int]
-
-    @property
-    def news(self) -> list[dict[str, Any]]:
-        return [json.loads(body) for body in self.bodies]
+def secret_url(hook: Receiver) -> str:
+    """Return the address of a webhook whose path is a secret."""
+    return f"{hook.url}/{TOKEN}"
 
 
-@contextmanager
-def listening(*codes: int) -> Iterator[Hook]:
-    bodies: list[bytes] = []
-    headers: list[dict[str, str]] = []
-    left = [*codes] or [204]
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-            headers.append({name.lower(): text for name, text in self.headers.items()})
-            code = left.pop(0) if len(left) > 1 else left[0]
-            self.send_response(code)
-            if code == 302:
-                self.send_header("Location", f"http://{self.headers['Host']}/elsewhere")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_port}/{TOKEN}"
-        yield Hook(url, bodies, headers, left)
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def posted(hook: Receiver) -> list[dict[str, Any]]:
+    """Return what was posted, in its order."""
+    return [each.json() for each in hook.posts]
 
 
 def a_card(state: Any = "failed", rule: str = "task-exception", **more: Any) -> RunCard:
@@ -192,34 +156,36 @@ def test_what_is_news(card: RunCard, history: History | None, news: str) -> None
 
 
 def test_a_webhook_gets_signed_json_with_verdict_and_remedy() -> None:
-    with listening() as hook:
-        assert send_notices(config(hook.url), a_card(), "failed") == []
+    with receiver() as hook:
+        assert send_notices(config(secret_url(hook)), a_card(), "failed") == []
 
-    [found] = hook.news
+    [found] = posted(hook)
     assert found["subject"] == "nightly: KeyError in 'clean'"
     assert (found["verdict"], found["news"]) == ("task-exception", "failed")
     assert "What to do: Add the column." in found["text"]
     assert "dask blackbox why nightly/run-7/1" in found["text"]
-    digest = hmac.new(b"signing", hook.bodies[0], hashlib.sha256).hexdigest()
-    assert hook.headers[0][SIGNATURE.lower()] == f"sha256={digest}"
+    digest = hmac.new(b"signing", hook.posts[0].body, hashlib.sha256).hexdigest()
+    assert hook.posts[0].headers[SIGNATURE.lower()] == f"sha256={digest}"
 
 
 def test_with_a_viewer_the_notice_has_the_address_of_the_page() -> None:
-    with listening() as hook:
-        viewed = config(hook.url, viewer="https://dask.example.org")
+    with receiver() as hook:
+        viewed = config(secret_url(hook), viewer="https://dask.example.org")
         send_notices(viewed, a_card(), "failed")
 
     page = "https://dask.example.org/runs/nightly/run-7/1/report.html"
-    assert hook.news[0]["links"]["report"] == page
-    assert f"More: {page}" in hook.news[0]["text"]
+    assert posted(hook)[0]["links"]["report"] == page
+    assert f"More: {page}" in posted(hook)[0]["text"]
 
 
 def test_what_is_not_wanted_is_not_sent() -> None:
-    with listening() as hook:
-        assert send_notices(config(hook.url), a_card("succeeded"), "worse") == []
-        assert send_notices(config(hook.url), a_card("succeeded"), "") == []
+    with receiver() as hook:
+        assert (
+            send_notices(config(secret_url(hook)), a_card("succeeded"), "worse") == []
+        )
+        assert send_notices(config(secret_url(hook)), a_card("succeeded"), "") == []
 
-    assert hook.bodies == []
+    assert hook.posts == []
 
 
 @pytest.mark.parametrize(
@@ -230,24 +196,24 @@ def test_what_is_not_wanted_is_not_sent() -> None:
 def test_only_what_may_help_is_tried_again(
     codes: tuple[int, ...], requests: int, problems: int
 ) -> None:
-    with listening(*codes) as hook:
-        found = send_notices(config(hook.url), a_card(), "failed")
+    with receiver(*codes) as hook:
+        found = send_notices(config(secret_url(hook)), a_card(), "failed")
 
-    assert len(hook.bodies) == requests
+    assert len(hook.posts) == requests
     assert len(found) == problems
     assert TOKEN not in "".join(found)
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 def test_other_addresses_are_apprises() -> None:
-    with listening() as hook:
-        url = hook.url.replace("http://", "json://")
+    with receiver() as hook:
+        url = secret_url(hook).replace("http://", "json://")
         assert send_notices(config(url), a_card(), "failed") == []
         refused = send_notices(
             config("nosuchservice://secret-word"), a_card(), "failed"
         )
 
-    [found] = hook.news
+    [found] = posted(hook)
     assert found["title"] == "nightly: KeyError in 'clean'"
     assert "Add the column." in found["message"]
     assert refused == ["nosuchservice://: apprise cannot read this address"]
@@ -259,12 +225,14 @@ HOSTILE = "ValueError: <!channel> @here <https://evil.example|click> <img src=x>
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("scheme", ["http", "json", "mmost"])
 def test_what_a_program_printed_mentions_nobody_in_a_chat(scheme: str) -> None:
-    with listening(200) as hook:
-        url = hook.url.replace("http://", f"{scheme}://")
+    with receiver(200) as hook:
+        url = secret_url(hook).replace("http://", f"{scheme}://")
         card = msgspec.structs.replace(a_card(), headline=HOSTILE)
         assert send_notices(config(url), card, "failed") == []
 
-    text = "".join(str(hook.news[0].get(name)) for name in ("text", "title", "message"))
+    text = "".join(
+        str(posted(hook)[0].get(name)) for name in ("text", "title", "message")
+    )
     assert "ValueError: <\u200b!channel> @\u200bhere <\u200bhttps://evil" in text
     assert "a@here.example" in text
     assert "<!channel>" not in text
@@ -272,12 +240,12 @@ def test_what_a_program_printed_mentions_nobody_in_a_chat(scheme: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
 def test_a_service_that_shows_html_gets_the_text_escaped() -> None:
-    with listening() as hook:
-        url = hook.url.replace("http://", "json://") + "?format=html"
+    with receiver() as hook:
+        url = secret_url(hook).replace("http://", "json://") + "?format=html"
         card = msgspec.structs.replace(a_card(), job="<b>nightly</b>", run_id="<img>")
         assert send_notices(config(url), card, "failed") == []
 
-    assert "Run:&nbsp;&lt;img&gt;" in hook.news[0]["message"]
+    assert "Run:&nbsp;&lt;img&gt;" in posted(hook)[0]["message"]
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
@@ -357,8 +325,8 @@ def test_a_driver_that_is_killed_is_reported_without_a_host(tmp_path: Path) -> N
     script = tmp_path / "nightly.py"
     script.write_text(_DRIVER)
     store = tmp_path / "store"
-    with listening() as hook:
-        environ = os.environ | {"DASK_BLACKBOX__NOTIFY__URLS": hook.url}
+    with receiver() as hook:
+        environ = os.environ | {"DASK_BLACKBOX__NOTIFY__URLS": secret_url(hook)}
         with subprocess.Popen(
             [sys.executable, str(script), str(store)],
             env=environ,
@@ -369,9 +337,9 @@ def test_a_driver_that_is_killed_is_reported_without_a_host(tmp_path: Path) -> N
             assert driver.stdout is not None
             assert driver.stdout.readline() == "working\n"
             os.kill(driver.pid, signal.SIGKILL)
-        until(lambda: hook.bodies)
+        until(lambda: hook.posts)
 
-    [found] = hook.news
+    [found] = posted(hook)
     assert (found["job"], found["state"]) == ("nightly", "aborted")
     assert found["verdict"] == "driver-killed"
     stored = [path.read_bytes() for path in store.rglob("*") if path.is_file()]
@@ -383,7 +351,10 @@ def test_a_job_that_does_not_run_is_reported(shelf: Shelf) -> None:
     shelf.record("hourly", "run-1", started=time.time() - 60)
     shelf.record("nightly", "run-1", started=time.time() - 3 * 86_400)
     jobs = ["hourly=2h", "nightly=26h", "yearly=366 days"]
-    with listening() as hook, dask.config.set({"blackbox.notify.urls": [hook.url]}):
+    with (
+        receiver() as hook,
+        dask.config.set({"blackbox.notify.urls": [secret_url(hook)]}),
+    ):
         command = ["watch", *jobs, "--store", shelf.url]
         result = CliRunner().invoke(blackbox, command, catch_exceptions=False)
 
@@ -391,7 +362,7 @@ def test_a_job_that_does_not_run_is_reported(shelf: Shelf) -> None:
     assert "✓ hourly: started" in result.output
     assert "✗ nightly did not start within 1 d 02 h" in result.output
     assert "✗ yearly did not start within 366 d" in result.output
-    assert [(each["job"], each["news"]) for each in hook.news] == [
+    assert [(each["job"], each["news"]) for each in posted(hook)] == [
         ("nightly", "missing"),
         ("yearly", "missing"),
     ]
@@ -399,11 +370,14 @@ def test_a_job_that_does_not_run_is_reported(shelf: Shelf) -> None:
 
 def test_when_all_jobs_ran_nothing_is_sent(shelf: Shelf) -> None:
     shelf.record("hourly", "run-1", started=time.time() - 60)
-    with listening() as hook, dask.config.set({"blackbox.notify.urls": [hook.url]}):
+    with (
+        receiver() as hook,
+        dask.config.set({"blackbox.notify.urls": [secret_url(hook)]}),
+    ):
         command = ["watch", "hourly=2h", "--store", shelf.url, "--quiet"]
         result = CliRunner().invoke(blackbox, command, catch_exceptions=False)
 
-    assert (result.exit_code, result.output, hook.bodies) == (0, "", [])
+    assert (result.exit_code, result.output, hook.posts) == (0, "", [])
 
 
 @pytest.mark.parametrize("wrong", ["hourly", "hourly=2", "=2h", "hourly=soon"])

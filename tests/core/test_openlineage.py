@@ -7,12 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.config
 import pytest
@@ -26,6 +22,7 @@ from dask_blackbox.protocol.messages import OpenLineage
 from dask_blackbox.recorder.named_data import DataOfRun
 from dask_blackbox.recorder.openlineage import send_lineage
 from dask_blackbox.report.openlineage import dataset_names
+from http_receiver import Receiver, receiver
 
 pytestmark = pytest.mark.processes
 
@@ -35,46 +32,9 @@ MANIFEST = Manifest(
 )
 
 
-class Service(NamedTuple):
-    """What a service of OpenLineage got.
-
-    Attributes:
-        url: Of the service.
-        events: In the order in which they came.
-        keys: Values of the header `Authorization`.
-    """
-
-    url: str
-    events: list[dict[str, Any]]
-    keys: list[str | None]
-
-
-@contextmanager
-def service(code: int = 201) -> Iterator[Service]:
-    """Serve what clients of OpenLineage send events to."""
-    found = Service("", [], [])
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if code < 300 and self.path == "/api/v1/lineage":
-                found.keys.append(self.headers.get("Authorization"))
-                found.events.append(json.loads(body))
-            self.send_response(code)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield found._replace(url=f"http://127.0.0.1:{server.server_port}")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def events_of(found: Receiver) -> list[dict[str, Any]]:
+    """Return the events that came, in their order."""
+    return [each.json() for each in found.posts if each.path == "/api/v1/lineage"]
 
 
 def a_card(**fields: Any) -> RunCard:
@@ -103,14 +63,14 @@ def a_card(**fields: Any) -> RunCard:
 
 
 def test_a_failed_run_has_a_start_and_an_end_with_the_verdict() -> None:
-    with service() as found:
+    with receiver(201) as found:
         to = OpenLineage(
             url=found.url, namespace="etl", parent=f"airflow/dag.task/{PARENT}"
         )
         assert send_lineage(to, MANIFEST, a_card()) == []
         assert send_lineage(to, MANIFEST, a_card()) == []
 
-    start, end, again, _ = found.events
+    start, end, again, _ = events_of(found)
     assert (start["eventType"], end["eventType"]) == ("START", "FAIL")
     assert start["eventTime"].startswith("2027-01-15T08:00:00")
     assert end["eventTime"].startswith("2027-01-15T08:01:00")
@@ -131,12 +91,13 @@ def test_a_failed_run_has_a_start_and_an_end_with_the_verdict() -> None:
     [("succeeded", "COMPLETE"), ("aborted", "ABORT"), ("lost", "ABORT")],
 )
 def test_the_last_event_says_how_the_run_ended(state: str, last: str) -> None:
-    with service() as found:
+    with receiver(201) as found:
         card = a_card(state=state, verdict=None)
         send_lineage(OpenLineage(url=found.url), MANIFEST, card)
 
-    assert found.events[-1]["eventType"] == last
-    facets = found.events[-1]["run"]["facets"]
+    event = events_of(found)[-1]
+    assert event["eventType"] == last
+    facets = event["run"]["facets"]
     assert ("errorMessage" in facets) is (state != "succeeded")
     assert "parent" not in facets
 
@@ -147,7 +108,7 @@ def test_the_last_event_says_how_the_run_ended(state: str, last: str) -> None:
 def test_what_a_service_does_not_take_is_a_line_in_the_log(
     trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with service(400) as found:
+    with receiver(400) as found:
         url = found.url if trouble == "refuses" else "http://127.0.0.1:9"
         problems = send_lineage(OpenLineage(url=url), MANIFEST, a_card())
 
@@ -211,7 +172,7 @@ def test_a_recorded_run_arrives_whatever_happens_to_its_driver(
 ) -> None:
     script = tmp_path / "nightly.py"
     script.write_text(_DRIVER)
-    with service() as found:
+    with receiver(201) as found:
         environ = os.environ | {
             "DASK_BLACKBOX__OPENLINEAGE": "true",
             "OPENLINEAGE_URL": found.url,
@@ -224,28 +185,29 @@ def test_a_recorded_run_arrives_whatever_happens_to_its_driver(
             check=False,
         )
         until(
-            lambda: len(found.events) == 2,
+            lambda: len(found.posts) == 2,
             "both events have arrived",
             describe=lambda: done.stderr,
         )
 
     assert done.returncode == (1 if ending == "failed" else -signal.SIGKILL)
-    start, end = found.events
+    start, end = events_of(found)
     assert start["eventType"] == "START"
     assert end["eventType"] == ("FAIL" if ending == "failed" else "ABORT")
     rule = "task-exception" if ending == "failed" else "driver-killed"
     assert end["run"]["facets"]["daskRun"]["rule"] == rule
-    assert found.keys == ["Bearer the-key-of-lineage"] * 2
+    keys = [each.headers["authorization"] for each in found.posts]
+    assert keys == ["Bearer the-key-of-lineage"] * 2
 
 
 def test_the_events_have_what_the_graphs_read_and_write() -> None:
     data = DataOfRun()
     row = {"reads": ["s3://lake/orders"], "writes": ["/data/out"]}
     data.add_rows({"event": [[1.0, DataNamed.kind, "driver", json.dumps(row)]]})
-    with service() as found:
+    with receiver(201) as found:
         send_lineage(OpenLineage(url=found.url), MANIFEST, a_card(), data)
 
-    for event in found.events:
+    for event in events_of(found):
         (read,), (written,) = event["inputs"], event["outputs"]
         assert (read["namespace"], read["name"]) == ("s3://lake", "orders")
         assert (written["namespace"], written["name"]) == ("file", "/data/out")

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +19,7 @@ from dask_blackbox.protocol.messages import Otlp
 from dask_blackbox.recorder.otlp import send_trace
 from dask_blackbox.report.trace_spans import trace_spans
 from dask_blackbox.testing import EPOCH, a_run, a_task, a_task_error
+from http_receiver import Receiver, receiver
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
@@ -35,65 +31,40 @@ CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class Collected(NamedTuple):
-    """What a collector got.
+    """What a collector of OTLP got by HTTP.
 
     Attributes:
-        url: Of the collector.
         spans: By name.
         metrics: Values by name.
         logs: Records of logs.
     """
 
-    url: str
     spans: dict[str, Any]
     metrics: dict[str, float]
     logs: list[Any]
 
 
-@contextmanager
-def collector(code: int = 200) -> Iterator[Collected]:
-    """Serve a collector of OTLP by HTTP, as its protocol says."""
-    found = Collected("", {}, {}, [])
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            if code == 200:
-                _keep(found, self.path, body)
-            self.send_response(code)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield found._replace(url=f"http://127.0.0.1:{server.server_port}")
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def _keep(found: Collected, path: str, body: bytes) -> None:
-    if path == "/v1/traces":
-        traces = trace_service_pb2.ExportTraceServiceRequest.FromString(body)
-        [spans] = traces.resource_spans[0].scope_spans
-        found.spans.update({span.name: span for span in spans.spans})
-    elif path == "/v1/metrics":
-        metrics = metrics_service_pb2.ExportMetricsServiceRequest.FromString(body)
-        [numbers] = metrics.resource_metrics[0].scope_metrics
-        for metric in numbers.metrics:
-            [point] = metric.gauge.data_points
-            found.metrics[metric.name] = point.as_double or point.as_int
-    elif path == "/v1/logs":
-        logs = logs_service_pb2.ExportLogsServiceRequest.FromString(body)
-        [records] = logs.resource_logs[0].scope_logs
-        found.logs.extend(records.log_records)
+def collected(found: Receiver) -> Collected:
+    """Return what is in the requests that came, as the protocol says."""
+    spans: dict[str, Any] = {}
+    metrics: dict[str, float] = {}
+    records: list[Any] = []
+    for each in found.posts:
+        if each.path == "/v1/traces":
+            traces = trace_service_pb2.ExportTraceServiceRequest.FromString(each.body)
+            [group] = traces.resource_spans[0].scope_spans
+            spans.update({span.name: span for span in group.spans})
+        elif each.path == "/v1/metrics":
+            numbers = metrics_service_pb2.ExportMetricsServiceRequest
+            sent = numbers.FromString(each.body).resource_metrics[0].scope_metrics
+            for metric in sent[0].metrics:
+                [point] = metric.gauge.data_points
+                metrics[metric.name] = point.as_double or point.as_int
+        elif each.path == "/v1/logs":
+            logs = logs_service_pb2.ExportLogsServiceRequest.FromString(each.body)
+            [group] = logs.resource_logs[0].scope_logs
+            records.extend(group.log_records)
+    return Collected(spans, metrics, records)
 
 
 def attributes(span: Any) -> dict[str, Any]:
@@ -133,7 +104,7 @@ def spans_of_a_failed_run() -> tuple[TraceSpan, ...]:
 
 
 def test_a_run_is_a_span_with_its_prefixes_and_failures() -> None:
-    with collector() as found:
+    with receiver() as found:
         problems = send_trace(
             Otlp(endpoint=found.url, traceparent=CALLER),
             failed_card(),
@@ -141,7 +112,8 @@ def test_a_run_is_a_span_with_its_prefixes_and_failures() -> None:
         )
 
     assert problems == []
-    whole, clean, failure = (found.spans[n] for n in ("nightly", "clean", "clean-1"))
+    sent = collected(found)
+    whole, clean, failure = (sent.spans[n] for n in ("nightly", "clean", "clean-1"))
     assert whole.trace_id.hex() == CALLER.split("-")[1]
     assert whole.parent_span_id.hex() == CALLER.split("-")[2]
     assert (clean.parent_span_id, failure.parent_span_id) == (
@@ -157,8 +129,8 @@ def test_a_run_is_a_span_with_its_prefixes_and_failures() -> None:
     [event] = failure.events
     assert event.name == "exception"
     assert attributes(event)["exception.type"] == "builtins.KeyError"
-    assert found.metrics["dask.run.duration"] == 60.0
-    [record] = found.logs
+    assert sent.metrics["dask.run.duration"] == 60.0
+    [record] = sent.logs
     assert "KeyError in 'clean'" in record.body.string_value
     assert record.span_id == whole.span_id
     assert record.severity_text == "ERROR"
@@ -180,7 +152,7 @@ def test_many_prefixes_and_failures_are_bounded_and_counted() -> None:
 def test_what_a_collector_does_not_take_is_a_line_in_the_log(
     trouble: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with collector(400) as found:
+    with receiver(400) as found:
         endpoint = found.url if trouble == "refuses" else "http://127.0.0.1:9"
         to = Otlp(endpoint=endpoint)
         problems = send_trace(to, failed_card(), spans_of_a_failed_run())
@@ -250,7 +222,7 @@ def test_a_recorded_run_arrives_within_its_callers_trace(
 ) -> None:
     script = tmp_path / "nightly.py"
     script.write_text(_DRIVER)
-    with collector() as found:
+    with receiver() as found:
         environ = os.environ | {
             "DASK_BLACKBOX__OTLP": "true",
             "OTEL_EXPORTER_OTLP_ENDPOINT": found.url,
@@ -262,15 +234,20 @@ def test_a_recorded_run_arrives_within_its_callers_trace(
             capture_output=True,
             check=False,
         )
-        until(lambda: found.logs, "the run has arrived", describe=lambda: done.stderr)
+        until(
+            lambda: collected(found).logs,
+            "the run has arrived",
+            describe=lambda: done.stderr,
+        )
 
     assert done.returncode == (1 if ending == "failed" else -signal.SIGKILL)
-    whole = found.spans["nightly"]
+    spans = collected(found).spans
+    whole = spans["nightly"]
     assert whole.trace_id.hex() == CALLER.split("-")[1]
     verdict = "task-exception" if ending == "failed" else "driver-killed"
     assert attributes(whole)["dask.verdict"] == verdict
     if (
         ending == "failed"
     ):  # else what the tasks said may have been lost with the driver
-        assert found.spans["price"].parent_span_id == whole.span_id
-        assert "KeyError" in found.spans["price-1"].status.message
+        assert spans["price"].parent_span_id == whole.span_id
+        assert "KeyError" in spans["price-1"].status.message
