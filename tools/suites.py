@@ -180,12 +180,12 @@ def _run(suite: Suite, marks: str, affected: set[str] | None) -> Ending:
         # Without marks, all snapshots are expected to be looked at, which "core" does.
         options.append("--snapshot-warn-unused")
     began = time.monotonic()
-    code, summary, failed, untested = _pytest(
+    code, cpu, summary, failed, untested = _pytest(
         suite, [*options, *_selection(suite, files)]
     )
     took = time.monotonic() - began
     ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
-    line = f"{suite.name:11} {ending:9} {took:4.0f} s   {summary}"
+    line = f"{suite.name:11} {ending:9} {took:4.0f} s {cpu:5.0f} s CPU   {summary}"
     return Ending(code, line, tuple(failed), tuple(untested))
 
 
@@ -205,10 +205,11 @@ def _selection(suite: Suite, files: list[str]) -> list[str]:
 
 def _pytest(
     suite: Suite, arguments: list[str]
-) -> tuple[int, str, list[str], list[str]]:
-    """Run pytest, printing each line; return its exit code, summary, and what failed.
+) -> tuple[int, float, str, list[str], list[str]]:
+    """Run pytest, printing each line; return its exit code, CPU time, summary, what failed.
 
-    Last comes what it did not test, because the machine lacks something.
+    The CPU time has that of processes that were waited for.  Last comes what was not tested,
+    because the machine lacks something.
     """
     # In the folder that runs of pytest share, each removes old folders, which others may use.
     folder = Path(tempfile.mkdtemp(prefix="pytest-"))
@@ -239,9 +240,12 @@ def _pytest(
                 failed.append(line)
             elif _UNTESTED in line:
                 untested.append(line.partition(_UNTESTED)[2])
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode in (0, NO_TESTS):  # else it is there to be looked at
         shutil.rmtree(folder, ignore_errors=True)
-    return process.returncode, summary, failed, untested
+    cpu = used.ru_utime + used.ru_stime
+    return process.returncode, cpu, summary, failed, untested
 
 
 def _bring_browser() -> str | None:

@@ -112,7 +112,9 @@ def test_a_test_that_fails_fails_the_run_and_runs_once(project: Path) -> None:
     code, printed = run_suite(project, text=FAILS)
 
     assert code == 1
-    assert re.fullmatch(r"install +FAILED +\d+ s   1 failed in .*", printed[-1])
+    assert re.fullmatch(
+        r"install +FAILED +\d+ s +\d+ s CPU   1 failed in .*", printed[-1]
+    )
     assert (project / "tests" / "install" / "ran").read_text() == "once "
     # A log that is cut to its end still has them.
     assert printed[-3].startswith("FAILED tests/install/test_it.py::test_fails")
@@ -125,7 +127,7 @@ def test_what_is_logged_after_the_end_does_not_replace_the_summary(
 
     assert code == 0
     assert any("closed after" in line for line in printed)
-    assert re.fullmatch(r"install +ok +\d+ s   1 passed in .*", printed[-1])
+    assert re.fullmatch(r"install +ok +\d+ s +\d+ s CPU   1 passed in .*", printed[-1])
 
 
 def test_what_the_machine_lacks_is_said_at_the_end(project: Path) -> None:
@@ -141,7 +143,9 @@ def test_tests_of_the_night_run_only_with_all(project: Path) -> None:
     code, printed = run_suite(project, text=OF_THE_NIGHT)
 
     assert code == 0
-    assert re.fullmatch(r"install +ok +\d+ s   1 passed, 1 deselected .*", printed[-1])
+    assert re.fullmatch(
+        r"install +ok +\d+ s +\d+ s CPU   1 passed, 1 deselected .*", printed[-1]
+    )
 
     code, printed = run_suite(project, "--all", text=OF_THE_NIGHT)
 
