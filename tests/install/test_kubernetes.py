@@ -28,8 +28,12 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("ending", "rule", "says"),
     [
         ("healthy", None, ""),
+        ("scale-down", None, ""),
+        ("adaptive", None, ""),
         ("memory", "worker-job-memory", "killed at its memory limit of 700 MiB"),
         ("drain", "worker-evicted", "node node-1 was drained or removed"),
+        ("evict", "worker-evicted", "low on resource: memory"),
+        ("preempt", "worker-preempted", "preempted by Kubernetes"),
         ("unscheduled", "pod-not-started", "Insufficient memory"),
         ("killed", "driver-killed", "SIGKILL"),
         ("image", "pod-not-started", "cannot start because"),

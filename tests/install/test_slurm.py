@@ -228,6 +228,27 @@ def test_what_was_done_to_its_jobs_is_the_verdict(
     is_the_verdict(recorded(running, tmp_path, ending), expected)
 
 
+def test_two_drivers_are_told_of_their_own_jobs(
+    python: Path, cluster: Slurm, tmp_path: Path
+) -> None:
+    ill, well = (tmp_path / name for name in ("ill", "well"))
+    ill.mkdir()
+    well.mkdir()
+    first = started(python, cluster, ill, "cancelled")
+    flag_of(ill / "started", describe=(ill / "output").read_text)
+    jobs = {*cluster.jobs("running")}
+    second = started(python, cluster, well, "scale-down")
+    until(lambda: {*cluster.jobs("running")} - jobs, "a job of the other driver")
+    cluster.ask("scancel", *jobs)
+
+    failed = recorded(first, ill, "cancelled")
+    is_the_verdict(failed, Expected("worker-cancelled", "cancelled", "unknown"))
+    assert {each.subject for each in failed.of(UnitState)} == jobs
+    good = recorded(second, well, "scale-down")
+    assert good.state == "succeeded", (well / "output").read_text()
+    assert good.findings() == ()
+
+
 def test_a_driver_that_is_killed_is_the_verdict(
     python: Path, cluster: Slurm, tmp_path: Path
 ) -> None:

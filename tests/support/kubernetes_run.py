@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,8 @@ def started(folder: Path, stack: ExitStack) -> str:
     os.environ["KUBECONFIG"] = str(folder / "config")
     log = folder / "operator.log"
     module = "dask_kubernetes.operator.controller"
-    command = (bin_ / "kopf", "run", "--debug", "-A", "-m", module)
+    names = here / "kubernetes_names.py"
+    command = (bin_ / "kopf", "run", "--debug", "-A", names, "-m", module)
     stack.enter_context(process(log, *command))
     deadline = time.monotonic() + _STARTING
     # An object that is older than a watch is not told again by this API.
@@ -196,8 +197,7 @@ def work_until_killed() -> None:
     client = Client(cluster)
     client.wait_for_workers(1, timeout=_ENDING)
     running = client.submit(nap, 300)
-    while not any(client.processing().values()):
-        time.sleep(0.1)
+    until(lambda: any(client.processing().values()))
     os.kill(os.getpid(), signal.SIGKILL)
     running.result()
 
@@ -221,18 +221,52 @@ def job(client: Any, ending: str, url: str, folder: Path) -> None:
     client.wait_for_workers(1, timeout=20 if never else _ENDING)
     if ending == "healthy":
         client.gather(client.map(nap, [0.1] * 10))
+    elif ending in ("scale-down", "adaptive"):
+        grow_and_shrink(client, adaptive=ending == "adaptive")
     elif ending == "memory":
         client.submit(hog).result(timeout=_ENDING)
     else:
         running = client.submit(nap, 300)
-        while not any(client.processing().values()):
-            time.sleep(0.1)
+        until(lambda: any(client.processing().values()))
+        before = addresses(client)
         [pod] = [
             each.name for each in (folder / "pods").iterdir() if "worker" in each.name
         ]
         order = urllib.request.Request(f"{url}/control/{ending}/{pod}", method="POST")
         urllib.request.urlopen(order).close()
-        running.result(timeout=_ENDING)
+        until(lambda: addresses(client) - before)  # on the pod that replaces it
+        running.result(timeout=5)
+
+
+def grow_and_shrink(client: Any, *, adaptive: bool) -> None:
+    """Work on two workers, then on one of them."""
+    if adaptive:
+        client.cluster.adapt(minimum=1, maximum=2)
+        work = client.map(nap, [1.0 + number / 1_000 for number in range(60)])
+    else:
+        client.cluster.scale(2)
+        work = client.map(nap, [0.1 + number / 1_000 for number in range(20)])
+    client.wait_for_workers(2, timeout=_ENDING)
+    client.gather(work)
+    del work
+    if not adaptive:
+        client.cluster.scale(1)
+    until(lambda: len(addresses(client)) == 1)
+    client.gather(client.map(nap, [0.05 + number / 1_000 for number in range(5)]))
+
+
+def addresses(client: Any) -> set[str]:
+    """Return the addresses of the workers."""
+    return {*client.scheduler_info(n_workers=-1)["workers"]}
+
+
+def until(is_true: Callable[[], Any]) -> None:
+    """Wait for something."""
+    deadline = time.monotonic() + _ENDING
+    while not is_true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {_ENDING} s")
+        time.sleep(0.1)
 
 
 def main(folder: Path, ending: str) -> None:
