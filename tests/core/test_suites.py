@@ -235,3 +235,15 @@ def test_what_runs_scenarios_waits_for_processes(
         "processes": ["test_marked.py", "test_scenario.py"],
         "kills": ["test_first_of_marks.py"],
     }
+
+
+def test_how_long_scenarios_wait_follows_the_load() -> None:
+    waits = re.compile(r"timeout=(?:[2-9]\d|\d{3,})(?!\d)")
+
+    fixed = {
+        f"{file.name}: {found[0]}"
+        for file in (ROOT / "tests" / "core" / "scenarios").glob("*.py")
+        for found in waits.finditer(file.read_text("utf-8"))
+    }
+
+    assert fixed == set()  # `scaled` of `scenario_reports.py`

@@ -19,7 +19,7 @@ from dask_blackbox import recording
 from dask_blackbox.errors import ConfigurationError
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.security import Security
-from scenario_reports import commands_cluster, report, report_card, until
+from scenario_reports import commands_cluster, report, report_card, scaled, until
 
 TASKS = 50
 LINES = 500
@@ -85,13 +85,13 @@ def main(store: str, kind: str, python: str = sys.executable) -> None:
         rec = recording(client, store=store, job=kind)
         with rec:
             assert sum(client.gather(client.map(work, range(TASKS)))) == 1225
-            error = client.submit(fail, pure=False).exception(timeout=60)
+            error = client.submit(fail, pure=False).exception(timeout=scaled(60))
             report(error=repr(error))
             if kind == "adaptive":
                 until(lambda: not client.scheduler_info(-1)["workers"], "scale-down")
             elif kind not in ("threads", "tls"):
                 try:
-                    client.submit(log_and_die, pure=False).result(timeout=60)
+                    client.submit(log_and_die, pure=False).result(timeout=scaled(60))
                 except KilledWorker as killed:
                     report(killed=str(killed.task))
         report_card(rec)

@@ -16,7 +16,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, Event, KilledWorker, LocalCluster
-from scenario_reports import report, report_card, until
+from scenario_reports import report, report_card, scaled, until
 
 LINES = 2_000
 BURST = 20_000
@@ -72,7 +72,7 @@ def killed(client: Client, function: Any, *args: Any) -> str:
     """Return the key of a task that took its worker along."""
     future = client.submit(function, *args, pure=False)
     try:
-        future.result(timeout=60)
+        future.result(timeout=scaled(60))
     except KilledWorker:
         return str(future.key)
     raise AssertionError(f"{future.key} survived")
@@ -80,13 +80,13 @@ def killed(client: Client, function: Any, *args: Any) -> str:
 
 def killed_from_outside(client: Client, number: int) -> str:
     future = client.submit(wait_to_be_killed, pure=False)
-    Event("waiting").wait(timeout=30)
+    Event("waiting").wait(timeout=scaled(30))
     Event("waiting").clear()
     [worker] = [w for w, keys in client.processing().items() if future.key in keys]
     pid = client.run(os.getpid, workers=[worker])[worker]
     os.kill(pid, number)
     try:
-        future.result(timeout=60)
+        future.result(timeout=scaled(60))
     except KilledWorker:
         return str(future.key)
     raise AssertionError(f"{future.key} survived")

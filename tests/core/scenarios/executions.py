@@ -13,7 +13,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from scenario_reports import report, report_card
+from scenario_reports import report, report_card, scaled
 
 
 def nothing(i: int) -> int:
@@ -63,7 +63,7 @@ def add(a: Any, b: Any) -> Any:
 
 def failed(client: Client, function: Any, *args: Any, **kwargs: Any) -> list[str]:
     future = client.submit(function, *args, pure=False, **kwargs)
-    error = future.exception(timeout=60)
+    error = future.exception(timeout=scaled(60))
     return [str(future.key), type(error).__name__, str(error)[:200]]
 
 
@@ -85,7 +85,7 @@ def main(store: str, count: int, folder: str) -> None:
             assert lucky.result() == "third time lucky"
             broken = client.submit(chained, key="chained-root")
             heir = client.submit(add, broken, 1, key="heir")
-            assert isinstance(heir.exception(timeout=60), RuntimeError)
+            assert isinstance(heir.exception(timeout=scaled(60)), RuntimeError)
             report(
                 flaky=str(lucky.key),
                 unpicklable=failed(client, unpicklable),

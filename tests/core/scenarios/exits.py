@@ -13,6 +13,7 @@ import time
 
 import dask
 from dask.distributed import Client, Event, LocalCluster, Worker, wait
+from scenario_reports import scaled
 
 MIB = 2**20
 
@@ -58,7 +59,7 @@ def parse(number: int) -> int:
     """Raise once all the others are there: what they raise then, nobody waits for."""
     Event(f"parsing-{number}").set()
     for each in range(8):
-        Event(f"parsing-{each}").wait(timeout=60)
+        Event(f"parsing-{each}").wait(timeout=scaled(60))
     time.sleep(0.05 * number)
     return int(f"row {number}")
 
@@ -86,7 +87,7 @@ def two_tasks() -> None:
     """The driver waits for a task that only waits, beside one that allocates."""
     with cluster(threads=2, limit="320MiB") as one, Client(one) as client:
         watching = client.submit(watch, key="watch-1")
-        Event("watching").wait(timeout=60)
+        Event("watching").wait(timeout=scaled(60))
         loading = client.submit(load, key="load-1")
         wait([watching, loading])
         watching.result()

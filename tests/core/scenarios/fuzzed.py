@@ -28,7 +28,7 @@ from dask_blackbox import recording
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster, Worker
 from distributed.deploy.spec import ProcessInterface
 from distributed.deploy.subprocess import SubprocessCluster
-from scenario_reports import report, report_card
+from scenario_reports import report, report_card, scaled
 
 FOLDER = Path(os.environ["SCENARIO_REPORTED"]).parent
 LIMIT = "400MiB"
@@ -229,7 +229,10 @@ def phase(name: str) -> None:
 
 def drive(kind: str, work: str, store: str | None, address: str | None) -> None:
     """Record it, if that is asked for."""
-    with cluster_of(kind, address) as cluster, Client(cluster, timeout=60) as client:
+    with (
+        cluster_of(kind, address) as cluster,
+        Client(cluster, timeout=scaled(60)) as client,
+    ):
         phase("connected")
         if store is None:
             compute(client, work)

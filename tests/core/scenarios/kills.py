@@ -26,7 +26,7 @@ import dask
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 from distributed.deploy.subprocess import SubprocessCluster
-from scenario_reports import report, report_card, until
+from scenario_reports import report, report_card, scaled, until
 
 FOLDER = Path(os.environ["SCENARIO_REPORTED"]).parent
 LIMIT = "320MiB"
@@ -109,7 +109,7 @@ class Work:
         (FOLDER / "here" / "only_here.py").write_text("def chatter(x):\n    return x\n")
         sys.path.insert(0, str(FOLDER / "here"))
         function = importlib.import_module("only_here").chatter
-        self.client.submit(function, 1, key="chatter-1").result(timeout=40)
+        self.client.submit(function, 1, key="chatter-1").result(timeout=scaled(40))
 
     def raise_(self) -> None:
         """The driver raises, while its tasks are at work."""
@@ -131,7 +131,7 @@ class Work:
         """The scheduler finds that nothing is to be done, and goes home."""
         self.chat(0.5)
         until(lambda: self.client.status != "running", "the idle timeout")
-        self.client.submit(abs, -1).result(timeout=20)
+        self.client.submit(abs, -1).result(timeout=15)
 
     def finish(self) -> None:
         """All ends well."""
@@ -235,9 +235,9 @@ def main(store: str, kind: str, work: str, address: str | None = None) -> None:
     dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"})
     with (
         cluster_of(kind, address) as cluster,
-        Client(cluster, timeout=60) as client,
+        Client(cluster, timeout=scaled(60)) as client,
     ):
-        client.wait_for_workers(1 if kind == "threads" else WORKERS, timeout=90)
+        client.wait_for_workers(1 if kind == "threads" else WORKERS, timeout=scaled(90))
         rec = recording(client, store=store, job="kills", run_id="one")
         threads = 2 if kind in ("threads", "--nworkers") else 1
         try:

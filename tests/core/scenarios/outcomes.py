@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dask.distributed import Client, LocalCluster, as_completed
+from scenario_reports import scaled
 
 HERE = Path(os.environ["TMPDIR"])
 SCHEDULER_FILE = HERE / "scheduler.json"
@@ -70,8 +71,8 @@ def own_cluster(workers: int = 1) -> Processes:
 
 
 def client_of_own(workers: int = 1) -> Client:
-    client = Client(scheduler_file=str(SCHEDULER_FILE), timeout=30)
-    client.wait_for_workers(workers, timeout=60)
+    client = Client(scheduler_file=str(SCHEDULER_FILE), timeout=scaled(30))
+    client.wait_for_workers(workers, timeout=scaled(60))
     return client
 
 
@@ -146,9 +147,11 @@ def asynchronous_then_teardown() -> None:
         processes = own_cluster()
         try:
             async with Client(
-                scheduler_file=str(SCHEDULER_FILE), asynchronous=True, timeout=30
+                scheduler_file=str(SCHEDULER_FILE),
+                asynchronous=True,
+                timeout=scaled(30),
             ) as client:
-                await client.wait_for_workers(1, timeout=60)
+                await client.wait_for_workers(1, timeout=scaled(60))
                 await client.gather(client.map(load, range(8)))
         finally:
             end(processes)

@@ -13,7 +13,7 @@ import time
 
 from dask_blackbox import recording
 from distributed import Client, Event, LocalCluster
-from scenario_reports import report_card
+from scenario_reports import report_card, scaled
 
 PAUSE = 3
 
@@ -33,7 +33,7 @@ def main(store: str) -> None:
         with recording(client, store=store, job="paused") as rec:
             [(address, worker)] = client.run(os.getpid).items()
             napping = client.submit(nap, pure=False)
-            Event("napping").wait(timeout=60)
+            Event("napping").wait(timeout=scaled(60))
             os.kill(worker, signal.SIGSTOP)
             time.sleep(PAUSE)
             os.kill(worker, signal.SIGCONT)

@@ -27,9 +27,14 @@ def report_card(rec: Any, **facts: Any) -> None:
     report(card=json.loads(rec.card.to_json()), **facts)
 
 
+def scaled(seconds: float) -> float:
+    """Return how long that takes at most on a machine as busy as this one."""
+    return seconds * float(os.environ.get("TEST_LOAD_FACTOR", "1"))
+
+
 def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any:
     """Return what `condition` returns once it is true."""
-    limit = timeout * float(os.environ.get("TEST_LOAD_FACTOR", "1"))
+    limit = scaled(timeout)
     deadline = time.monotonic() + limit
     while True:
         asked = time.monotonic()

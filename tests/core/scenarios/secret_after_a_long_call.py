@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dask_blackbox import mask_secret, recording
 from distributed import Client
-from scenario_reports import commands_cluster, report_card
+from scenario_reports import commands_cluster, report_card, scaled
 
 _LONGER_THAN_THE_RECORDER_WAITS = 16_000_000  # microseconds
 
@@ -38,7 +38,7 @@ def main(store: str) -> None:
             mask_secret(secret)
             # A `PyDLL` keeps the lock of the interpreter.
             ctypes.PyDLL(None).usleep(_LONGER_THAN_THE_RECORDER_WAITS)
-            future.result(timeout=60)
+            future.result(timeout=scaled(60))
     report_card(rec)
 
 

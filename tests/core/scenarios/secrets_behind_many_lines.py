@@ -15,7 +15,7 @@ import dask
 import psutil
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
-from scenario_reports import recorders, report_card, until
+from scenario_reports import recorders, report_card, scaled, until
 from secrets_loaded_later import use, use_and_fail
 
 logger = logging.getLogger("job")
@@ -40,7 +40,7 @@ def main(store: str) -> None:
     ):
         rec = recording(client, store=store, job="behind")
         with rec:
-            client.submit(use, "an ordinary value").result(timeout=60)
+            client.submit(use, "an ordinary value").result(timeout=scaled(60))
             recorder = psutil.Process(*recorders(os.getpid()))
             port = int(cluster.scheduler_address.rpartition(":")[2])
             until(lambda: port in connected_to(recorder), "a connection")
@@ -48,11 +48,11 @@ def main(store: str) -> None:
             for i in range(4_500):
                 logger.warning("station %d: %s", i, "read as C:/a=1, sorted; " * 150)
             mask_secret(secret)
-            client.submit(use_and_fail, secret).exception(timeout=60)
+            client.submit(use_and_fail, secret).exception(timeout=scaled(60))
             # The next pull is due when the recorder goes on.
-            client.submit(time.sleep, 3).result(timeout=60)
+            client.submit(time.sleep, 3).result(timeout=scaled(60))
             recorder.send_signal(signal.SIGCONT)
-            client.submit(use, "another ordinary value").result(timeout=60)
+            client.submit(use, "another ordinary value").result(timeout=scaled(60))
     report_card(rec)
 
 

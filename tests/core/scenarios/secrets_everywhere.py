@@ -16,7 +16,7 @@ import warnings
 import dask
 from dask_blackbox import recording
 from distributed import Client, KilledWorker, LocalCluster, get_worker
-from scenario_reports import report_card
+from scenario_reports import report_card, scaled
 
 SECRETS: dict[str, str] = json.loads(os.environ["SECRETS"])
 SHAPES: dict[str, str] = json.loads(os.environ["SHAPES"])
@@ -98,10 +98,12 @@ def main(store: str) -> None:
         try:
             with rec:
                 sys.argv += ["--api-key", SECRETS["option"]]
-                client.submit(leak, SECRETS, pure=False).exception(timeout=60)
+                client.submit(leak, SECRETS, pure=False).exception(timeout=scaled(60))
                 client.submit(len, (), key=f"load-{SECRETS['task key']}").result(60)
                 with contextlib.suppress(KilledWorker):
-                    client.submit(leak_and_die, SECRETS, pure=False).result(timeout=60)
+                    client.submit(leak_and_die, SECRETS, pure=False).result(
+                        timeout=scaled(60)
+                    )
                 for sentence in sentences(SECRETS):
                     logging.getLogger("job").error("%s", sentence)
                     warnings.warn(sentence, stacklevel=1)

@@ -13,7 +13,7 @@ import sys
 
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
-from scenario_reports import recorders, report_card, until
+from scenario_reports import recorders, report_card, scaled, until
 
 logger = logging.getLogger("job")
 
@@ -51,7 +51,9 @@ def main(store: str) -> None:
                 use(planted["in a URL"])
                 mask_secret({"extra": [planted["before"].encode()]})
                 use(planted["before"])
-                client.submit(use_and_fail, planted["before"]).exception(timeout=60)
+                client.submit(use_and_fail, planted["before"]).exception(
+                    timeout=scaled(60)
+                )
                 (first,) = recorders(os.getpid())
                 os.kill(first, signal.SIGKILL)
                 until(lambda: recorders(os.getpid()) - {first}, "another recorder")

@@ -24,6 +24,7 @@ from typing import Any
 
 import dask
 from dask.distributed import Client, Future, LocalCluster, wait
+from scenario_reports import scaled
 
 log = logging.getLogger("orders")
 
@@ -608,7 +609,7 @@ def actors_wait(folder: str) -> None:
         one.pair(other).result()
         other.pair(one).result()
         # It is reported after 5 s, by a thread that a busy machine delays.
-        one.settle().result(timeout=12 * float(os.environ.get("TEST_LOAD_FACTOR", "1")))
+        one.settle().result(timeout=scaled(12))
 
 
 def busy_actor(folder: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, Event, LocalCluster
-from scenario_reports import report
+from scenario_reports import report, scaled
 
 STALLS = {"blackbox.stall.after": "1s", "blackbox.stall.end-run": "3s"}
 PATIENT = {"blackbox.stall.after": "10s"}
@@ -54,7 +54,7 @@ def hang(client: Client, store: str, job: str, **task: Any) -> None:
     with dask.config.set(STALLS):
         try:
             with recording(client, store=store, job=job) as rec:
-                client.submit(**task).result(timeout=60)
+                client.submit(**task).result(timeout=scaled(60))
         except (CancelledError, TimeoutError) as error:
             report(**{job: [type(error).__name__, rec.card.links["recording"]]})
 

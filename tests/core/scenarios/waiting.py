@@ -11,7 +11,7 @@ import time
 
 from dask_blackbox import recording
 from distributed import Client, Event, LocalCluster
-from scenario_reports import report
+from scenario_reports import report, scaled
 
 
 def work(i: int) -> int:
@@ -34,7 +34,7 @@ def run_scenario(client: Client, store: str) -> None:
     ) as rec:
         client.gather(client.map(work, range(20)))
         hanging = client.submit(hang, pure=False)
-        Event("hanging").wait(timeout=60)
+        Event("hanging").wait(timeout=scaled(60))
         report(driver=os.getpid(), links=rec.links, key=str(hanging.key))
         hanging.result()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from dask_blackbox import recording
 from distributed import Client, KilledWorker
-from scenario_reports import commands_cluster, report, report_card
+from scenario_reports import commands_cluster, report, report_card, scaled
 
 
 def exit_with_0() -> None:
@@ -36,7 +36,7 @@ WAYS = (exit_with_0, exit_with_3, fault, abort)
 
 def killed(client: Client, function: Callable[[], None]) -> str:
     try:
-        client.submit(function, pure=False).result(timeout=60)
+        client.submit(function, pure=False).result(timeout=scaled(60))
     except KilledWorker as error:
         return str(error.task)
     raise AssertionError(function)
