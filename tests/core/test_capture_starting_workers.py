@@ -37,7 +37,7 @@ def main():
             program = subprocess.Popen([*command, "--preload", "lock.py"])
             try:
                 client.wait_for_workers(1)  # on a busy machine, that takes long, too
-                client.wait_for_workers(2, timeout=25)
+                client.wait_for_workers(2, timeout=float(sys.argv[2]))
             finally:
                 program.terminate()
                 program.wait()
@@ -54,7 +54,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     (folder / "lock.py").write_text(PRELOAD)
     (folder / "job.py").write_text(JOB)
     store = str(folder / "store")
-    command = [sys.executable, "job.py", store]
+    # The nanny looks after 10, 20, 40 s: once at least while the lock is waited for.
+    command = [sys.executable, "job.py", store, str(scaled(25))]
     subprocess.run(
         command, cwd=folder, timeout=scaled(300), check=False, capture_output=True
     )
