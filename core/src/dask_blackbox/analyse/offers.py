@@ -70,8 +70,8 @@ def is_beyond_host(case: Case, wanted: int) -> bool:
 
 def with_nannies(case: Case) -> bool:
     """Return whether nannies started the run's workers, as far as is known."""
-    nannies = case.run.workers["nanny"]
-    return nannies.is_empty() or nannies.is_not_null().any()
+    nannies = case.run.workers["nanny"].to_list()
+    return not nannies or any(nannies)
 
 
 class _ShortHost(NamedTuple):
