@@ -48,25 +48,27 @@ def changes_in(
         memory_limit: What it asks for, for each worker, where its finding has that as a number.
         nannies: Whether workers have nannies: without, what these do is not set.
     """
-    found = [SettingChange("cluster", {"memory_limit": memory_limit})]
-    spans = [each[1] for each in _CODE.finditer(remedy[:_LONGEST])]
-    for span in spans:
-        found += _changes_of(span)
-    named = {name for each in found if each.kind == "cluster" for name in each.values}
-    # Beside the cluster's arguments, options say the same for `dask worker`.
-    for values in map(_options_of, spans):
-        found.append(SettingChange("cluster", _without(values, named)))
+    found = _named_in(remedy)
     if not nannies:
         found = [each for each in found if not _of_nannies(each)]
     if memory_limit:
+        found.insert(0, SettingChange("cluster", {"memory_limit": memory_limit}))
         found = [each for each in found if _agrees(each, memory_limit)]
-    else:
-        found = [each for each in found if each.values != {"memory_limit": ""}]
     return tuple(
         each
         for at, each in enumerate(found)
         if each.values and not any(_contains(o, each) for o in _others(found, at))
     )
+
+
+def _named_in(remedy: str) -> list[SettingChange]:
+    """Return each change that a remedy names, in its order; options of `dask worker` last."""
+    spans = [each[1] for each in _CODE.finditer(remedy[:_LONGEST])]
+    found = [change for span in spans for change in _changes_of(span)]
+    named = {name for each in found if each.kind == "cluster" for name in each.values}
+    # Beside the cluster's arguments, options say the same for `dask worker`.
+    options = (_without(values, named) for values in map(_options_of, spans))
+    return [*found, *(SettingChange("cluster", values) for values in options)]
 
 
 _LONGEST: Final = 8_000
