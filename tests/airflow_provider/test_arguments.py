@@ -255,6 +255,11 @@ def test_a_local_cluster_that_is_named_by_its_class_is_started_as_one_without() 
             "'s3://…@bucket/x' contains credentials",
         ),
         ({"store_settings": {"endpiont": "x"}}, "did you mean 'endpoint'?"),
+        ({"store_settings": "{{ var.json.store }}"}, "store_settings= is str"),
+        (
+            {"store_settings": {"endpoint": "{{ var.value.endpoint }}"}},
+            "store_settings= has a template as 'endpoint'",
+        ),
         ({"keep_cluster": True}, "a LocalCluster ends with it"),
         (
             {"cluster": {"class": "distributed.LocalCluster"}, "keep_cluster": True},

@@ -51,6 +51,7 @@ _ELSEWHERE: Final = {
 
 _URL = bounded(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _STORE_SETTINGS: Final = tuple(key for key in KEYS if key != "url")
+_INSTEAD_OF_TEMPLATE: Final = "what differs from run to run belongs in store=, or in the connection of store_conn_id="
 
 
 class OperatorConfigurationError(AirflowException, ConfigurationError):
@@ -139,9 +140,10 @@ def check_text(argument: str, value: object) -> None:
 
 
 def check_store(store: object, settings: object) -> None:
-    """Refuse a store's URL, and names of its settings, that no store has.
+    """Refuse a store's URL, and settings, that no store has.
 
-    A folder is not looked for: the machine that parses the DAG may lack it.
+    A folder is not looked for: the machine that parses the DAG may lack it.  Settings are no
+    template: among rendered templates, everybody could read a secret.
 
     Raises:
         OperatorConfigurationError: with what would work.
@@ -151,7 +153,22 @@ def check_store(store: object, settings: object) -> None:
             place_of(store)
         except ConfigurationError as error:
             raise OperatorConfigurationError(f"store={error}") from None
-    for name in settings if isinstance(settings, Mapping) else ():
+    if settings is not None:
+        _check_settings(settings)
+
+
+def _check_settings(settings: object) -> None:
+    if not isinstance(settings, Mapping):
+        raise OperatorConfigurationError(
+            f"store_settings= is {type(settings).__name__}; it has to be a dict of "
+            f"settings, and is no template; {_INSTEAD_OF_TEMPLATE}"
+        )
+    for name, value in settings.items():
+        if is_given_later(value) or (isinstance(value, str) and "{{" in value):
+            raise OperatorConfigurationError(
+                f"store_settings= has a template as {name!r}, and its values are no "
+                f"templates; {_INSTEAD_OF_TEMPLATE}"
+            )
         if str(name).replace("_", "-") not in _STORE_SETTINGS:
             raise OperatorConfigurationError(
                 f"store_settings= has {name!r}, which is no setting of a store"

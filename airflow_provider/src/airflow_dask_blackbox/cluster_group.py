@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseOperator, TaskGroup
+from airflow.sdk import BaseOperator, TaskGroup, XComArg
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import OperatorConfigurationError, check_mapping
@@ -77,7 +77,7 @@ class dask_cluster:  # noqa: N801 - a context manager, used like a function
         }
         self._kwargs = kwargs
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> XComArg:
         """Return what the cluster is found by, for `cluster=` of tasks in the block."""
         self.group.__enter__()
         self.setup = DaskClusterSetup(

@@ -31,6 +31,7 @@ __all__ = [
     "ClusterSpec",
     "GivenArguments",
     "GivenCluster",
+    "GivenText",
     "adapt_cluster",
     "check_cluster",
     "check_use",
@@ -53,8 +54,12 @@ and returns a cluster."""
 GivenCluster: TypeAlias = ClusterSpec | XComArg
 """`cluster=` in a DAG file: as above, or another task's result that is such a value."""
 
-GivenArguments: TypeAlias = Mapping[str, Any] | XComArg | None
-"""Arguments for a cluster or a client in a DAG file, or another task's result that has them."""
+GivenArguments: TypeAlias = Mapping[str, Any] | XComArg | str | None
+"""Arguments for a cluster or a client in a DAG file, or what gives them in a run: another
+task's result, or a template."""
+
+GivenText: TypeAlias = str | XComArg | None
+"""Text in a DAG file, a template, or another task's result that is text."""
 
 _DATABASE: Final = (
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",

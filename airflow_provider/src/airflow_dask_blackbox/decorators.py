@@ -14,7 +14,11 @@ from airflow.sdk.bases.decorator import (
     task_decorator_factory,
 )
 
-from airflow_dask_blackbox.clusters import GivenArguments, GivenCluster
+from airflow_dask_blackbox.clusters import (
+    GivenArguments,
+    GivenCluster,
+    GivenText,
+)
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
 __all__ = ["dask_observed"]
@@ -108,12 +112,12 @@ def dask_observed(
     adapt: GivenArguments = _OMITTED,
     dask_config: GivenArguments = _OMITTED,
     keep_cluster: bool = _OMITTED,
-    dask_conn_id: str | None = _OMITTED,
-    store: str | PathLike[str] | None = _OMITTED,
-    store_conn_id: str | None = _OMITTED,
+    dask_conn_id: GivenText = _OMITTED,
+    store: GivenText | PathLike[str] = _OMITTED,
+    store_conn_id: GivenText = _OMITTED,
     store_settings: Mapping[str, Any] | None = _OMITTED,
-    job: str | None = _OMITTED,
-    parameters: Mapping[str, Any] | None = _OMITTED,
+    job: GivenText = _OMITTED,
+    parameters: GivenArguments = _OMITTED,
     required: bool = _OMITTED,
     fail_without_retry: Collection[str] = _OMITTED,
     on_memory: Mapping[str, str] | None = _OMITTED,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from airflow.providers.standard.operators.python import PythonOperator
 from dask_blackbox.guard import guard
@@ -28,6 +28,7 @@ from airflow_dask_blackbox.clusters import (
     ClusterSpec,
     GivenArguments,
     GivenCluster,
+    GivenText,
     check_cluster,
     check_use,
     connected_client,
@@ -161,12 +162,12 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         adapt: GivenArguments = None,
         dask_config: GivenArguments = None,
         keep_cluster: bool = False,
-        dask_conn_id: str | None = None,
-        store: str | PathLike[str] | None = None,
-        store_conn_id: str | None = None,
+        dask_conn_id: GivenText = None,
+        store: GivenText | PathLike[str] = None,
+        store_conn_id: GivenText = None,
         store_settings: Mapping[str, Any] | None = None,
-        job: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        job: GivenText = None,
+        parameters: GivenArguments = None,
         required: bool = False,
         fail_without_retry: Collection[str] = (),
         on_memory: Mapping[str, str] | None = None,
@@ -190,7 +191,6 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ("client_kwargs", client_kwargs),
             ("adapt", adapt),
             ("dask_config", dask_config),
-            ("store_settings", store_settings),
             ("parameters", parameters),
         ):
             check_mapping(argument, value)
@@ -211,13 +211,15 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         self.adapt = adapt
         self.dask_config = dask_config or {}
         self.keep_cluster = keep_cluster
-        self.dask_conn_id = dask_conn_id
         self._as_given = {name: getattr(self, name) for name in _WITH_NUMBERS}
-        self.store = fspath(store) if isinstance(store, PathLike) else store
-        self.store_conn_id = store_conn_id
+        # Airflow has put text in the place of another task's result when the task runs.
+        self.dask_conn_id = cast("str | None", dask_conn_id)
+        text = fspath(store) if isinstance(store, PathLike) else store
+        self.store = cast("str | None", text)
+        self.store_conn_id = cast("str | None", store_conn_id)
         self.store_settings = store_settings
-        self.job = job
-        self.parameters = parameters
+        self.job = cast("str | None", job)
+        self.parameters = cast("Mapping[str, Any] | None", parameters)
         self.required = required
         self.dask_run: dict[str, object] = {}
         self._recorded: TaskRecording | None = None
