@@ -6,10 +6,11 @@ import json
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow import sdk
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryPolicy, RetryRule
 from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
 from dask_blackbox.card import RunCard
@@ -138,11 +139,11 @@ def test_unknown_retry_advice_is_refused_while_the_dag_is_parsed() -> None:
 
 def _decided(
     card: RunCard | None,
-    policy: DaskRetryPolicy,
+    policy: RetryPolicy,
     error: BaseException = ValueError("x"),  # noqa: B008 - never raised
 ) -> RetryAction:
     context = {"ti": SimpleNamespace(task=SimpleNamespace(dask_card=card))}
-    return policy.evaluate(error, 1, 2, context).action
+    return policy.evaluate(error, 1, 2, cast("Any", context)).action
 
 
 @pytest.mark.parametrize(
@@ -210,6 +211,29 @@ def test_another_policy_decides_where_the_verdict_does_not(
     card: RunCard | None, error: BaseException, action: RetryAction
 ) -> None:
     assert _decided(card, _with_airflows_own(), error) is action
+
+
+@pytest.mark.parametrize(
+    ("advice", "error", "action"),
+    [
+        ("code", ValueError(), RetryAction.FAIL),
+        ("unknown", KeyError(), RetryAction.FAIL),
+        ("unknown", ValueError(), RetryAction.DEFAULT),
+    ],
+)
+def test_a_chain_of_airflows_goes_on_where_the_verdict_does_not_decide(
+    advice: str, error: BaseException, action: RetryAction
+) -> None:
+    chain: Any = getattr(sdk, "ChainRetryPolicy", None)
+    if chain is None:
+        pytest.skip("Airflow has ChainRetryPolicy since 3.4")
+    rules = [RetryRule("builtins.KeyError", action=RetryAction.FAIL)]
+    policy = chain([DaskRetryPolicy(), ExceptionRetryPolicy(rules=rules)])
+    card = a_card(confidence="high", advice=advice)
+
+    decided = _decided(card, policy, error)
+
+    assert decided is action
 
 
 def test_what_decides_otherwise_has_to_be_a_policy() -> None:
