@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from airflow_dask_blackbox.addresses import PREFIX
 from airflow_dask_blackbox.causes import Cause
+from airflow_nights import CAUSES, GOOD, Night, Rows, failed, forty_dags
 
 _DAG = """
 from airflow.sdk import Asset
@@ -25,28 +24,11 @@ with DAG("uses_an_asset", schedule=Asset("s3://lake/summary")):
     PythonOperator(task_id="work", python_callable=print)
 """
 
-_CAUSES = tuple(
-    Cause("task-exception", f"{name} in 'price'", "Fix it.", "code", times)
-    for name, times in (("KeyError", 3), ("ValueError", 1), ("OSError", 7))
-)
-
-
-class _Rows(NamedTuple):
-    """A row of each table, as Airflow itself has written it."""
-
-    run: dict[str, Any]
-    instance: dict[str, Any]
-    xcom: dict[str, Any]
-
 
 @pytest.fixture(scope="module")
-def rows(airflow_of_module: Any) -> _Rows:
+def rows(airflow_of_module: Any) -> Rows:
     """Return rows to make others from."""
-    from airflow.models.dagrun import DagRun
-    from airflow.models.taskinstance import TaskInstance
     from airflow.models.xcom import XComModel
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
 
     file = airflow_of_module.load(_DAG, "template_of_rows")
     for name in ("uses_an_asset", "makes_an_asset", "template_of_rows"):
@@ -57,134 +39,19 @@ def rows(airflow_of_module: Any) -> _Rows:
         key="dask_recording", value={}, dag_id=run.dag_id, task_id="work",
         run_id=run.run_id,
     )  # fmt: skip
-    found = []
-    with create_session() as session:
-        for model in (DagRun, TaskInstance, XComModel):
-            table = model.__table__
-            query = select(table).where(table.c.run_id == run.run_id)
-            if model is XComModel:
-                query = query.where(table.c.key == "dask_recording")
-            found.append(dict(session.execute(query).mappings().one()))
-    known = _xcoms().c  # since Airflow 3.4, less than the view that is read
-    found[2] = {name: each for name, each in found[2].items() if name in known}
-    return _Rows(*found)
-
-
-def _xcoms() -> Any:
-    """Return the table that XComs are written to: since Airflow 3.4, that of tries."""
-    from airflow.models import xcom
-
-    return getattr(xcom, "XComModelV2", xcom.XComModel).__table__
-
-
-class _Night:
-    """Writes what tasks have left in Airflow's database."""
-
-    def __init__(self, rows: _Rows) -> None:
-        self._rows = rows
-        self._new: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-        self._number = 10_000
-        self.run_ids: set[str] = set()
-
-    def run(self, dag_id: str, run_id: str = "r1") -> None:
-        self._number += 1
-        now = datetime.now(UTC)
-        self._new[0].append(
-            {
-                **self._rows.run,
-                "id": self._number,
-                "dag_id": dag_id,
-                "run_id": run_id,
-                "logical_date": now + timedelta(microseconds=self._number),
-                "run_after": now,
-                "start_date": now,
-                "end_date": now,
-            }
-        )
-        self._at = (dag_id, run_id)
-        self.run_ids.add(run_id)
-
-    def task(
-        self,
-        task_id: str,
-        said: dict[str, Any] | None,
-        *,
-        state: str = "success",
-        index: int = -1,
-        **columns: Any,
-    ) -> None:
-        now = datetime.now(UTC)
-        dag_id, run_id = self._at
-        # Since Airflow 3.4, the index of a mapped task is one of a region.
-        of_index = "map_index" if "map_index" in self._rows.instance else "region_index"
-        at = {
-            "dag_id": dag_id,
-            "run_id": run_id,
-            "task_id": task_id,
-            of_index: index,
-        }
-        of_try = uuid.uuid4()
-        self._new[1].append(
-            {
-                **self._rows.instance,
-                **at,
-                "id": of_try,
-                "state": state,
-                "start_date": now,
-                "end_date": now + timedelta(seconds=9),
-                **columns,
-            }
-        )
-        if said is not None:
-            owner = {
-                **at,
-                "id": uuid.uuid4(),
-                "task_instance_id": of_try,
-                "dag_run_id": self._number,
-            }
-            own = {name: each for name, each in owner.items() if name in _xcoms().c}
-            self._new[2].append(
-                {**self._rows.xcom, **own, "value": said, "timestamp": now}
-            )
-
-    def write(self) -> None:
-        from airflow.models.dagrun import DagRun
-        from airflow.models.taskinstance import TaskInstance
-        from airflow.utils.session import create_session
-        from sqlalchemy import insert
-
-        with create_session() as session:
-            tables = (DagRun.__table__, TaskInstance.__table__, _xcoms())
-            for table, new in zip(tables, self._new, strict=True):
-                if new:
-                    session.execute(insert(table), new)
-                new.clear()
+    return Rows.of(run.run_id)
 
 
 @pytest.fixture
-def night(rows: _Rows) -> Iterator[_Night]:
+def night(rows: Rows) -> Iterator[Night]:
     """Return what writes a night, and removes it afterwards."""
-    written = _Night(rows)
+    written = Night(rows)
     yield written
-    from airflow.models.dagrun import DagRun
-    from airflow.models.taskinstance import TaskInstance
-    from airflow.utils.session import create_session
-    from sqlalchemy import delete, select
-
-    with create_session() as session:
-        xcoms, tries = _xcoms(), TaskInstance.__table__
-        of_runs = tries.c.run_id.in_(written.run_ids)
-        if "task_instance_id" in xcoms.c:
-            mine = xcoms.c.task_instance_id.in_(select(tries.c.id).where(of_runs))
-        else:
-            mine = xcoms.c.run_id.in_(written.run_ids)
-        session.execute(delete(xcoms).where(mine))
-        for table in (tries, DagRun.__table__):
-            session.execute(delete(table).where(table.c.run_id.in_(written.run_ids)))
+    written.remove()
 
 
 @pytest.fixture(scope="module")
-def get(rows: _Rows) -> Iterator[Callable[..., Any]]:
+def get(rows: Rows) -> Iterator[Callable[..., Any]]:
     """Return what gets a page for somebody with a role."""
     from airflow.api_fastapi.app import create_app, get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
@@ -204,47 +71,28 @@ def get(rows: _Rows) -> Iterator[Callable[..., Any]]:
     client.close()
 
 
-def _failed(cause: Cause, **more: Any) -> dict[str, Any]:
-    said = {"state": "failed", "headline": cause.title, "cause": cause._asdict()}
-    return {**said, **more}
-
-
-_GOOD = {"state": "succeeded", "headline": "Succeeded in 9 s"}
-
-
-def _forty_dags(night: _Night) -> None:
-    """Write 400 tasks of 40 DAGs: 60 failed, of three causes."""
-    failed = 0
-    for dag in range(40):
-        night.run(f"dag_{dag:02d}")
-        for task in range(10):
-            if task < 2 and failed < 60:
-                cause = _CAUSES[failed % 3]
-                night.task(f"t{task}", _failed(cause), state="failed")
-                failed += 1
-            else:
-                night.task(f"t{task}", _GOOD)
-    night.write()
-
-
 def test_failures_of_all_dags_are_grouped_by_cause_the_new_ones_first(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
-    _forty_dags(night)
+    forty_dags(night)
 
     found = get("runs.json?dag=dag_").json()
 
     assert found["counts"] == {"failed": 60, "succeeded": 340}
     causes = found["causes"]
     assert [(each["title"], each["new"]) for each in causes] == [
-        ("ValueError in 'price'", True),
-        ("KeyError in 'price'", False),
-        ("OSError in 'price'", False),
+        ("ModuleNotFoundError on the workers: pyproj", True),
+        ("No worker arrived within 300 s", True),
+        ("ValueError in 'price': negative amount", True),
+        ("KeyError in 'price': 'unit_price'", False),
+        ("OSError in 'load': access denied to s3://lake/orders", False),
+        ("Workers exceeded their memory limit of 600 MiB in 'merge'", False),
     ]
-    assert [len(each["tasks"]) for each in causes] == [20, 20, 20]
-    assert causes[0]["dags"] == 20
+    assert [len(each["tasks"]) for each in causes] == [10] * 6
+    assert causes[0]["dags"] == 10
+    assert len(causes[0]["blocked"]) == 10
     page = unescape(get("runs?dag=dag_").text)
-    assert "20 tasks in 20 DAGs: ValueError in 'price'" in page
+    assert "10 tasks in 10 DAGs: ValueError in 'price'" in page
     assert "400 Dask runs in the last 24 hours · 60 failed · 340 succeeded" in page
     assert "dag_39.t9" in page or "page 1 of 4" in page
     assert "page 4 of 4" in get("runs?dag=dag_&page=4").text
@@ -253,11 +101,11 @@ def test_failures_of_all_dags_are_grouped_by_cause_the_new_ones_first(
 
 
 def test_what_cannot_run_now_is_named_with_assets_and_the_dags_that_they_start(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     night.run("makes_an_asset")
     night.task(
-        "load", _failed(_CAUSES[0]), state="failed", index=0, rendered_map_index="emea"
+        "load", failed(CAUSES[0]), state="failed", index=0, rendered_map_index="emea"
     )
     night.task("work", None, state="upstream_failed")
     night.write()
@@ -274,12 +122,12 @@ def test_what_cannot_run_now_is_named_with_assets_and_the_dags_that_they_start(
 
 
 def test_somebody_sees_the_dags_only_whose_logs_they_may_read(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     night.run("private_dag")
-    night.task("secret", _failed(_CAUSES[0]), state="failed")
+    night.task("secret", failed(CAUSES[0]), state="failed")
     night.run("public_dag")
-    night.task("known", _failed(_CAUSES[0]), state="failed")
+    night.task("known", failed(CAUSES[0]), state="failed")
     night.write()
 
     for path in ("runs", "runs.json"):
@@ -289,12 +137,12 @@ def test_somebody_sees_the_dags_only_whose_logs_they_may_read(
         assert get(path, None).status_code == 401
     causes = get("runs.json").json()["causes"]
     # Other files of tests may have left failures of their own.
-    (own,) = (each for each in causes if each["title"] == _CAUSES[0].title)
+    (own,) = (each for each in causes if each["title"] == CAUSES[0].title)
     assert own["dags"] == 1
 
 
 def test_dask_tasks_that_are_not_recorded_are_listed_with_the_reason(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     night.run("partly")
     night.task(
@@ -304,7 +152,7 @@ def test_dask_tasks_that_are_not_recorded_are_listed_with_the_reason(
     night.task("other", None, custom_operator_name="@task.bash")
     night.task("killed", {"state": "running"}, state="failed")
     night.task("stopped", {"state": "aborted", "stopped": True}, state="failed")
-    night.task("near", {**_GOOD, "unusual": ["Took twice as long as usual"]})
+    night.task("near", {**GOOD, "unusual": ["Took twice as long as usual"]})
     night.write()
 
     found = get("runs.json?dag=partly").json()
@@ -327,7 +175,7 @@ def test_dask_tasks_that_are_not_recorded_are_listed_with_the_reason(
 
 
 def test_the_number_of_queries_does_not_grow_with_the_runs(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     from airflow import settings
     from sqlalchemy import event
@@ -338,14 +186,14 @@ def test_the_number_of_queries_does_not_grow_with_the_runs(
         asked.append(str(arguments[2]))
 
     night.run("dag_few")
-    night.task("t", _failed(_CAUSES[0]), state="failed")
+    night.task("t", failed(CAUSES[0]), state="failed")
     night.write()
     event.listen(settings.engine, "before_cursor_execute", note)
     try:
         get("runs.json?dag=dag_")
         few = len(asked)
         for index in range(2_000):
-            night.task("many", _failed(_CAUSES[index % 3]), state="failed", index=index)
+            night.task("many", failed(CAUSES[index % 3]), state="failed", index=index)
         night.write()
         asked.clear()
         many = get("runs.json?dag=dag_").json()
@@ -381,16 +229,16 @@ def test_whatever_is_asked_for_has_an_answer(
 # One DAG
 
 
-def _mapped_runs(night: _Night) -> None:
+def _mapped_runs(night: Night) -> None:
     """Write two runs of a DAG: 650 instances of a mapped task in each, 20 of them failed."""
     for run_id in ("r1", "r2"):
         night.run("mapped", run_id)
-        night.task("load", _GOOD)
+        night.task("load", GOOD)
         for index in range(650):
             fails = run_id == "r2" and index % 32 == 0 and index < 640
             night.task(
                 "price",
-                _failed(_CAUSES[0]) if fails else _GOOD,
+                failed(CAUSES[0]) if fails else GOOD,
                 state="failed" if fails else "success",
                 index=index,
                 rendered_map_index=f"region-{index}",
@@ -404,7 +252,7 @@ def _rows_of(page: str) -> list[str]:
 
 
 def test_the_runs_of_a_dag_are_shown_by_dag_run_in_pages(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     _mapped_runs(night)
 
@@ -437,7 +285,7 @@ def test_the_runs_of_a_dag_are_shown_by_dag_run_in_pages(
     ],
 )
 def test_the_runs_of_a_dag_can_be_filtered(
-    night: _Night, get: Callable[..., Any], query: str, count: int
+    night: Night, get: Callable[..., Any], query: str, count: int
 ) -> None:
     _mapped_runs(night)
 
@@ -450,7 +298,7 @@ def test_the_runs_of_a_dag_can_be_filtered(
 
 
 def test_a_filter_keeps_what_else_was_asked_for(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     _mapped_runs(night)
 
@@ -467,12 +315,12 @@ def test_a_filter_keeps_what_else_was_asked_for(
 
 
 def test_code_in_a_remedy_is_shown_as_code_and_escaped(
-    night: _Night, get: Callable[..., Any]
+    night: Night, get: Callable[..., Any]
 ) -> None:
     remedy = "Set `memory_limit` to <b>; `<script>` and `a"
     night.run("with_code")
     cause = Cause("task-exception", "`price` raised", remedy, "code", 1)
-    night.task("price", _failed(cause), state="failed")
+    night.task("price", failed(cause), state="failed")
     night.write()
 
     page = get("runs?dag=with_code").text
@@ -484,7 +332,7 @@ def test_code_in_a_remedy_is_shown_as_code_and_escaped(
     assert "<code>price</code> raised" in page
 
 
-def test_what_is_looked_for_is_escaped(night: _Night, get: Callable[..., Any]) -> None:
+def test_what_is_looked_for_is_escaped(night: Night, get: Callable[..., Any]) -> None:
     _mapped_runs(night)
 
     page = get("dags/mapped/runs?find=%3Cscript%3Ealert(1)%3C/script%3E").text
