@@ -54,26 +54,28 @@ def test_each_instance_of_a_mapped_command_has_its_own_recording_in_the_tab(
     assert all("/plugin/dask-run" in str(each.host["url"]) for each in found)
 
 
-def test_the_macro_passes_no_credentials(
-    airflow: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("native", [False, True])
+def test_the_macro_passes_text_without_credentials(
+    airflow: Any, monkeypatch: pytest.MonkeyPatch, *, native: bool
 ) -> None:
     monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", "s3://dask-runs/etl")
     monkeypatch.setenv("DASK_BLACKBOX__STORE__SECRET", "hunter2")
     ran = airflow.run(
-        """
+        f"""
         from airflow.providers.standard.operators.bash import BashOperator
 
-        with DAG("passed_on"):
+        with DAG("passed_on", render_template_as_native_obj={native}):
             BashOperator(
                 task_id="work",
                 append_env=True,
                 bash_command="echo $PASSED",
-                env={"PASSED": "{{ macros.dask_blackbox.env(ti) }}"},
+                env={{"PASSED": "{{{{ macros.dask_blackbox.env(ti) }}}}"}},
             )
         """,
         "passed_on",
     )
 
+    assert ran.state == "success"
     said = json.loads(ran.value) if isinstance(ran.value, str) else ran.value
     assert "hunter2" not in str(said)
     assert {name: said[name] for name in ("dag_id", "task_id", "run_id", "store")} == {

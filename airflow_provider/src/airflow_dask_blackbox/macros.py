@@ -44,4 +44,7 @@ def env(ti: Any, store: str | None = None) -> str:
         "store": configured_store(store),
         "traceparent": carrier.get("traceparent"),
     }
-    return json.dumps({name: each for name, each in said.items() if each})
+    passed = {name: each for name, each in said.items() if each}
+    # `null` is no literal of Python's: with `render_template_as_native_obj`, Airflow makes a
+    # dict of a text that is one, and a variable takes text only.
+    return json.dumps({**passed, "credentials": None})
