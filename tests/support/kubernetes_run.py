@@ -40,6 +40,14 @@ def nap(seconds: float) -> float:
     return seconds
 
 
+def compute(seconds: float) -> int:
+    """Return how often a processor counted in some time of its own."""
+    count, end = 0, time.thread_time() + seconds
+    while time.thread_time() < end:
+        count += 1
+    return count
+
+
 @contextmanager
 def process(
     log: Path, *command: str | Path, **more: Any
@@ -242,7 +250,7 @@ def grow_and_shrink(client: Any, *, adaptive: bool) -> None:
     """Work on two workers, then on one of them."""
     if adaptive:
         client.cluster.adapt(minimum=1, maximum=2)
-        work = client.map(nap, [1.0 + number / 1_000 for number in range(60)])
+        work = client.map(compute, [0.5 + number / 1_000 for number in range(60)])
     else:
         client.cluster.scale(2)
         work = client.map(nap, [0.1 + number / 1_000 for number in range(20)])
