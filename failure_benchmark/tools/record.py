@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 OPEN = ROOT / "failure_benchmark" / "open"
 RECORDER = (
     "env DASK_BLACKBOX__SPOOL={folder}/spool DASK_BLACKBOX__STORE__URL={folder} "
-    f"{sys.executable} -m dask blackbox run --store {{folder}} --job {{name}} "
+    f"{sys.executable} -P -m dask blackbox run --store {{folder}} --job {{name}} "
     "--run-id recorded --"
 )
 
