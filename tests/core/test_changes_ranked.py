@@ -186,6 +186,12 @@ def test_a_change_of_every_night_is_left_out_and_named() -> None:
     assert [each.what for each in reported.changes] == ["git commit"]
     assert reported.changes[0].rarity == 1.0
     assert reported.past.habits == ("parameters batch",)
+    assert reported.root is not None
+    assert reported.root.what == "git commit"
+
+    alone = failed(a_night(8, facts={"parameters": {"batch": "b8x"}}))
+    usual = changes_on_card(history_of(nights), alone, VerdictContext(a_verdict()))
+    assert usual.root is None
 
 
 def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
@@ -245,16 +251,16 @@ def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "blame"),
+    ("part", "blame", "root"),
     [
-        ({"tasks": 99, "failed": 1}, "data"),
-        ({"tasks": 0, "failed": 4}, "infrastructure"),
-        ({"tasks": 99, "failed": 1, "code": "new"}, "code"),
+        ({"tasks": 99, "failed": 1}, "data", None),
+        ({"tasks": 0, "failed": 4}, "infrastructure", "attrs"),
+        ({"tasks": 99, "failed": 1, "code": "new"}, "code", "prefix join"),
     ],
     ids=["most finished", "none finished", "its own code changed"],
 )
 def test_the_data_is_blamed_where_other_tasks_finished_with_the_same_code(
-    part: dict[str, Any], blame: str
+    part: dict[str, Any], blame: str, root: str | None
 ) -> None:
     parts = (a_prefix("load", roots=100), a_prefix("join", **part))
     packages = {f"package/{role}": {"attrs": "9"} for role in ("driver", "workers")}
@@ -265,6 +271,7 @@ def test_the_data_is_blamed_where_other_tasks_finished_with_the_same_code(
     )
 
     assert reported.past.blame == blame
+    assert (reported.root.what if reported.root else None) == root
 
 
 def test_no_package_explains_a_failure_that_passes() -> None:
@@ -277,6 +284,7 @@ def test_no_package_explains_a_failure_that_passes() -> None:
 
     assert reported.past.blame == "nothing"
     assert "attrs" in reported.past.summary
+    assert reported.root is None
 
 
 def test_a_variable_of_the_environment_is_compared_where_both_runs_recorded_some() -> (
@@ -319,6 +327,7 @@ def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
     )
 
     assert (reported.past.blame, reported.past.confidence) == ("several", "low")
+    assert reported.root is None
 
 
 @pytest.mark.parametrize(

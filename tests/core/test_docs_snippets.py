@@ -83,6 +83,9 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
     assert [each.returncode for each in message] == [0] * 6
     assert "nightly.py" in message[0].stdout
     assert "since the last good run" in message[0].stdout
+    # One order has no items: the script's last line, which says so, is no root beside that.
+    assert "Data: 1 of 3 tasks of 'price' failed" in " ".join(message[0].stdout.split())
+    assert "Code of module" not in message[0].stdout
 
 
 def test_the_line_at_the_end_names_a_command_that_works(tmp_path: Path) -> None:

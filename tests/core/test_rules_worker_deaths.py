@@ -357,7 +357,7 @@ def test_a_frozen_worker_that_the_job_had_stopped_is_not_said_to_hold_a_lock() -
         found.cause
     )
     run = a_run(stop, given_up, killed_by(-9))
-    [step, *_] = chain_of(Case(run), verdict_in(run), ())
+    [step, *_] = chain_of(Case(run), verdict_in(run))
     assert step.text.endswith(
         "was stopped by the run's own script (SIGSTOP), sent no heartbeats and was removed"
     )

@@ -13,17 +13,16 @@ from dask_blackbox.card_data import NOT_STORED, CardData, RunState
 from dask_blackbox.decoding import checked
 from dask_blackbox.finding import (
     ChainStep,
-    Change,
     CurrentState,
     Finding,
     RetryAdvice,
 )
 from dask_blackbox.guard import guard
-from dask_blackbox.job_history import Past
 from dask_blackbox.patterns import bounded
 
 if TYPE_CHECKING:
     from dask_blackbox.analyse.case import Case
+    from dask_blackbox.analyse.changes import CardChanges
     from dask_blackbox.analyse.earlier_runs import History
     from dask_blackbox.run_tables import RunTables
 
@@ -180,10 +179,10 @@ def card_of(
     numbers: dict[str, float] = {}
     with guard("the numbers of a card"):
         numbers = numbers_of(case)
-    changes, past = _changes(case, verdict, others, looked_back=history is not None)
+    changed = _changes(case, verdict, others, looked_back=history is not None)
     chain: tuple[ChainStep, ...] = ()
     with guard("the chain of a card"):
-        chain = chain_of(case, verdict, changes)
+        chain = chain_of(case, verdict, changed.root if changed else None)
     with guard("tasks that were given up"):
         others = with_killed_tasks(run, others)
     now = _now(run, history_of) if state == "running" else None
@@ -204,8 +203,8 @@ def card_of(
         now=now,
         chain=chain,
         findings=others,
-        changes=changes,
-        past=past,
+        changes=changed.changes if changed else (),
+        past=changed.past if changed else None,
         numbers=numbers,
         completeness=completeness_of(
             run, recorded=recorded, spooled=spooled, reason=reason
@@ -250,16 +249,14 @@ def _changes(
     others: Sequence[Finding],
     *,
     looked_back: bool,
-) -> tuple[tuple[Change, ...], Past | None]:
+) -> CardChanges | None:
     """Return what changed since the last good run, and the history of the job."""
     from dask_blackbox.analyse.changes import changes_of_run
 
-    changes: tuple[Change, ...] = ()
-    past: Past | None = None
     if looked_back:
         with guard("what changed since the last good run"):
-            changes, past = changes_of_run(case, verdict, others)
-    return changes, past
+            return changes_of_run(case, verdict, others)
+    return None
 
 
 def _with_host_names(

@@ -149,7 +149,7 @@ def comparison_of(
     """
     earlier = [] if history is None else history.sketches
     found = ranked_changes(before, after, context or VerdictContext(), earlier)
-    blame, says, sure = found.blamed()
+    of = found.blamed()
     return Comparison(
         before=_run(before),
         after=_run(after),
@@ -162,9 +162,9 @@ def comparison_of(
             more=history is not None and history.more,
             unreadable=0 if history is None else history.unreadable,
             good=sum(e.good for e in earlier),
-            blame=blame,
-            summary=says,
-            confidence=sure,
+            blame=of.blame,
+            summary=of.text,
+            confidence=of.confidence,
         ),
         unknown=tuple(found.unknown),
         numbers=tuple(_numbers(before, after)),

@@ -33,7 +33,6 @@ from dask_blackbox.finding import (
     Change,
     Finding,
     Subject,
-    unusual,
 )
 from dask_blackbox.formatting import capital
 
@@ -44,12 +43,12 @@ _LIMITS = ("worker-memory-limit", "kernel-oom")
 
 
 def chain_of(
-    case: Case, verdict: Finding | None, changes: Sequence[Change] = ()
+    case: Case, verdict: Finding | None, change: Change | None = None
 ) -> tuple[ChainStep, ...]:
     """Return the steps that lead to the outcome, the last one; none if nothing failed.
 
     Args:
-        changes: What changed since the last good run, the most telling first.
+        change: What the verdict follows from, of what changed since the last good run.
     """
     if verdict is None or not case.failed:
         return ()
@@ -65,7 +64,7 @@ def chain_of(
     ):
         last = msgspec.structs.replace(last, text=words_of_steps.end_of_run(case))
     steps = [
-        *_changes(case, changes),
+        *_changed(case, change),
         *_before(case, verdict),
         *_steps(case, verdict, root),
         *(_step_of_fact(case, fact) for fact in path[1:]),
@@ -123,11 +122,10 @@ def _causes(cause: Incident, effect: Incident) -> bool:
     return cause.at is None or effect.at is None or cause.at <= effect.at
 
 
-def _changes(case: Case, changes: Sequence[Change]) -> Iterator[ChainStep]:
-    """Yield the change that fits the verdict, if it is an unusual one."""
-    fits = next((each for each in unusual(changes) if each.why), None)
-    if fits is not None:
-        text = words_of_steps.of_change(fits)
+def _changed(case: Case, change: Change | None) -> Iterator[ChainStep]:
+    """Yield the change that the verdict follows from, as "what changed" names it."""
+    if change is not None:
+        text = words_of_steps.of_change(change)
         yield ChainStep(at=case.run.manifest.started, text=text)
 
 

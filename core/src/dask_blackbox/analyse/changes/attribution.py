@@ -68,6 +68,23 @@ def _side_of(kind: str) -> Blame:
     return _SIDE.get(kind, "unknown")
 
 
+class Attribution(NamedTuple):
+    """On which side something changed that the failure may follow from.
+
+    Attributes:
+        blame: The side.
+        text: The same in a sentence.
+        confidence: In that.
+        root: The change that the verdict follows from, if one is named; what is only
+            listed beside it is none.
+    """
+
+    blame: Blame
+    text: str
+    confidence: Confidence
+    root: Ranked | None = None
+
+
 class RankedChanges(NamedTuple):
     """In what two runs differ.
 
@@ -87,12 +104,12 @@ class RankedChanges(NamedTuple):
     context: VerdictContext
     dates: Sequence[Difference] = ()
 
-    def blamed(self) -> tuple[Blame, str, Confidence]:
+    def blamed(self) -> Attribution:
         """Return the side that changed, with a sentence and its confidence."""
         blind = [kind for kind in self.unknown if not kind.endswith("/others")]
         if self.context.input_unmeasured and "input-size" not in blind:
             blind.append("input-size")
-        blame, says, sure = sides(
+        found = sides(
             self.changes,
             self.context,
             steps=self.steps,
@@ -100,8 +117,10 @@ class RankedChanges(NamedTuple):
             habits=len(self.habits),
             dates=self.dates,
         )
+        if not self.context.input_unmeasured:
+            return found
         # What would explain it as well was not measured.
-        return blame, says, "low" if self.context.input_unmeasured else sure
+        return found._replace(confidence="low")
 
 
 def ranked_changes(
@@ -132,7 +151,7 @@ def sides(
     blind: Sequence[str],
     habits: int = 0,
     dates: Sequence[Difference] = (),
-) -> tuple[Blame, str, Confidence]:
+) -> Attribution:
     """Return the side that changed, with a sentence and its confidence.
 
     Args:
@@ -146,18 +165,19 @@ def sides(
     judged = [one for each in ranked for one in _representing(each)]
     rare = [each for each in judged if is_unusual(each.rarity) and each.weight >= 0]
     if rare:
-        blame, text, sure = _rare_side(rare, context, steps, blind=bool(blind))
+        found = _rare_side(rare, context, steps, blind=bool(blind))
     else:
-        blame, text = "nothing", _nothing(ranked, context.verdict, habits, dates)
-        sure = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
+        text = _nothing(ranked, context.verdict, habits, dates)
+        sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
+        found = Attribution("nothing", text, sure)
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
-    return blame, f"{text}{unseen}.", sure
+    return found._replace(text=f"{found.text}{unseen}.")
 
 
 def _rare_side(
     rare: Sequence[Ranked], context: VerdictContext, steps: int, *, blind: bool
-) -> tuple[Blame, str, Confidence]:
-    """Return the side on which something unusual changed, a clause, and its confidence."""
+) -> Attribution:
+    """Return the side on which something unusual changed, in a clause."""
     most = max(each.weight for each in rare)
     if context.others_finished is not None and most <= 0:
         failed, finished = context.others_finished
@@ -165,28 +185,32 @@ def _rare_side(
             f"Data: {failed} of {failed + finished} tasks of '{context.prefix}' failed, and the "
             f"others ran with the same code and packages; {_changed(rare)} changed, too"
         )
-        return "data", text, "low"
+        return Attribution("data", text, "low")
     failure = None if most > 0 else _unlike(context.verdict, rare)
     if failure is not None:
         text = f"None of the changes fits {failure}: {_changed(rare)}"
-        return "nothing", text, "low"
+        return Attribution("nothing", text, "low")
     relevant = [each for each in rare if each.weight == most]
     found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
         kinds = [each.change.kind for each in relevant]
-        return "several", f"More than one of these changed: {_names(kinds)}", "low"
+        text = f"More than one of these changed: {_names(kinds)}"
+        return Attribution("several", text, "low")
     blame = found.pop()
     text = _sentence(blame, relevant, rare)
     if context.code_unchanged and all(
         _is_beside_the_tasks(each.change) for each in rare
     ):
-        return (
-            blame,
-            f"{text}; the tasks that failed run the same code as before",
-            "low",
-        )
+        text = f"{text}; the tasks that failed run the same code as before"
+        return Attribution(blame, text, "low")
     others = any(_side_of(each.change.kind) != blame for each in rare)
-    return blame, text, _confidence(relevant, steps, others=others, blind=blind)
+    sure = _confidence(relevant, steps, others=others, blind=blind)
+    return Attribution(blame, text, sure, _fitting(relevant[0]))
+
+
+def _fitting(change: Ranked) -> Ranked | None:
+    """Return a change that has to do with the verdict, and is not only unusual."""
+    return change if change.weight > 0 else None
 
 
 def _unlike(verdict: Finding | None, rare: Sequence[Ranked]) -> str | None:

@@ -8,7 +8,11 @@ from typing import NamedTuple
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.changes.attribution import listed_changes, ranked_changes
+from dask_blackbox.analyse.changes.attribution import (
+    Attribution,
+    listed_changes,
+    ranked_changes,
+)
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked, VerdictContext
 from dask_blackbox.analyse.earlier_runs import (
@@ -83,10 +87,17 @@ _MOST_EXPLAINED = 30
 
 
 class CardChanges(NamedTuple):
-    """What changed since the last good run, and the history."""
+    """What changed since the last good run, and the history.
+
+    Attributes:
+        changes: The changes, the most telling first.
+        past: The history, with what is blamed.
+        root: The change that the verdict follows from, if one is named.
+    """
 
     changes: tuple[Change, ...]
     past: Past
+    root: Change | None = None
 
 
 def changes_on_card(
@@ -120,9 +131,9 @@ def changes_on_card(
         return CardChanges((), _replace(past, summary=_no_good_run_text(past)))
     found = ranked_changes(good, sketch, context, history.sketches)
     if blames:
-        blame, says, sure = found.blamed()
+        of = found.blamed()
     elif found.changes:
-        (blame, says), sure = listed_changes(found.changes), "high"
+        of = Attribution(*listed_changes(found.changes), "high")
     else:
         return CardChanges((), past)
     past = _replace(
@@ -133,16 +144,17 @@ def changes_on_card(
             started=good.started,
             duration=good.duration,
         ),
-        blame=blame,
-        summary=says,
-        confidence=sure,
+        blame=of.blame,
+        summary=of.text,
+        confidence=of.confidence,
         habits=tuple(
             f"{each.change.kind} {each.change.what}"
             for each in found.habits[:_MOST_HABITS]
         ),
         compare=compare,
     )
-    return CardChanges(as_changes(found.changes[:_MOST]), past)
+    root = next(iter(as_changes([of.root])), None) if of.root else None
+    return CardChanges(as_changes(found.changes[:_MOST]), past, root)
 
 
 def _replace(past: Past, **fields: object) -> Past:
