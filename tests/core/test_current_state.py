@@ -122,8 +122,7 @@ def test_a_task_that_waits_is_named_with_its_line_and_with_what_is_usual() -> No
     assert found.waits
     assert found.rule == "stalled"
     assert found.text == (
-        "Waiting for 1 m 34 s, 3 of 4 tasks done: "
-        "'load' has waited at nightly.py:5 for 1 m 34 s"
+        "Waiting for 1 m 34 s, 3 of 4 tasks done: 'load' waits at nightly.py:5"
     )
     assert found.since == EPOCH + 6
     assert found.ends.startswith(
@@ -302,7 +301,7 @@ def test_every_command_shows_what_a_run_waits_for(shelf: Shelf) -> None:
         )
 
         output = " ".join(result.stdout.split())
-        assert "'load' has waited at nightly.py:5 for" in output, words
+        assert "'load' waits at nightly.py:5" in output, words
         assert "the call at nightly.py:5 (`lock.acquire()`) returns" in output, words
         assert "It did not fail" not in output
         assert "has not reported the end" not in output

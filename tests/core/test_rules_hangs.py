@@ -11,6 +11,7 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.chain import chain_of
 from dask_blackbox.analyse.causes.kinds import STALLED, WAITS
+from dask_blackbox.formatting import duration
 from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
@@ -1339,6 +1340,81 @@ def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
     assert the_verdict(hung(stall, error=late)).rule == "stalled"
 
 
+def stack_at_a_lock(*own: tuple[int, str]) -> list[str]:
+    """Return the stack of a task that waits for a lock, through lines of its own functions."""
+    lines = (
+        f'  File "/jobs/nightly.py", line {line}, in {function}\n\twith Lock("books"):\n'
+        for line, function in own
+    )
+    return [
+        *lines,
+        f'  File "{LIB}/distributed/lock.py", line 84, in acquire\n\tsuper().acquire()\n',
+        f'  File "{LIB}/distributed/semaphore.py", line 4, in acquire\n\tself.sync()\n',
+        f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "taken", "itself"),
+    [
+        ([(24, "enter"), (12, "append")], {"books": 1}, True),
+        ([(24, "enter"), (12, "append")], {"books": 1, "pages": 1}, False),
+        ([(20, "enter"), (12, "append")], {"books": 1}, False),
+        ([(24, "other"), (12, "append")], {"books": 1}, False),
+        ([(21, "enter")], {"books": 1}, False),
+    ],
+    ids=["inside", "another is taken, too", "before", "in another function", "beside"],
+)
+def test_a_task_may_wait_for_the_lock_that_it_holds_itself(
+    first: list[tuple[int, str]], taken: dict[str, int], *, itself: bool
+) -> None:
+    """As in dask/dask#3832: Dask's locks are not reentrant."""
+    stacks = {
+        "enter-1": stack_at_a_lock((21, "enter")),
+        "enter-2": stack_at_a_lock(*first),
+    }
+    stall = a_stall(
+        a_task_at("enter-1", executing_for=59),
+        a_task_at("enter-2", executing_for=58),
+        answers=what_w1_reports(stacks),
+        taken=taken,
+    )
+    found = the_verdict(hung(stall))
+
+    assert found.subject.key == "enter-2" or not itself
+    assert ("a `Lock` that it probably holds itself" in found.title) is itself
+    assert ("holds it itself" in found.cause) is itself
+    assert ("not reentrant" in found.remedy) is itself
+    assert ("the code that should release it" in found.remedy) is not itself
+
+
+@pytest.mark.parametrize(
+    ("executing_for", "title"),
+    [
+        (58, "'fetch' waited for a `Lock` for 1 m 18 s, and no task finished"),
+        (20, "'fetch' waited for a `Lock` for 40 s; no task finished for 1 m 20 s"),
+        (
+            190,
+            "'fetch' waited for a `Lock`, and no task finished for 1 m 20 s",
+        ),
+    ],
+)
+def test_a_wait_and_the_time_without_a_finished_task_end_at_the_same_moment(
+    executing_for: float, title: str
+) -> None:
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=executing_for),
+        answers=what_w1_reports({"fetch-1": stack_at_a_lock((9, "fetch"))}),
+        at=80.0,
+    )
+    found = the_verdict(hung(stall))  # reported at 80 s, and given up at 100 s
+
+    assert found.title == title
+    assert "No task finished for 1 m 20 s" in found.cause
+    ran = duration(executing_for + 20)
+    assert f"for {ran}; when last sampled, it was at /jobs/nightly.py:9" in found.cause
+
+
 def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
     stack = [
         '  File "/jobs/nightly.py", line 30, in write\n\tLock("table").acquire()\n',
@@ -1375,12 +1451,12 @@ def test_of_a_stall_that_ctrl_c_ended_both_are_said() -> None:
     found = the_verdict(run)
 
     assert found.title == (
-        "Interrupted by Ctrl-C (SIGINT): 'fetch' waited at nightly.py:9 for 58 s, and no "
+        "Interrupted by Ctrl-C (SIGINT): 'fetch' waited at nightly.py:9 for 1 m 18 s, and no "
         "task finished"
     )
     assert "then the driver was interrupted (Ctrl-C or SIGINT)." in found.cause
     assert [step.text for step in chain_of(Case(run), found)] == [
-        "'fetch' waited at nightly.py:9 for 58 s, and no task finished",
+        "'fetch' waited at nightly.py:9 for 1 m 18 s, and no task finished",
         "The driver was interrupted",
     ]
 
@@ -1398,7 +1474,7 @@ def test_a_stall_after_a_failure_that_ctrl_c_ended_reports_each_step_once() -> N
     found = the_verdict(run)
 
     before = "ValueError in 'publish': bad price 'n/a'"
-    waited = "'fetch' waited at nightly.py:9 for 58 s, and no task finished"
+    waited = "'fetch' waited at nightly.py:9 for 1 m 18 s, and no task finished"
     assert found.title == (
         f"{before}; then {waited}; then interrupted by Ctrl-C (SIGINT)"
     )

@@ -58,6 +58,15 @@ def _what_the_driver_did(case: Case) -> str:
     return f"stopped waiting{without}"
 
 
+def last_seen_at(case: Case, task: HangingTask) -> str:
+    """Return a clause on the user's line at which a task was seen; nothing if it is unknown."""
+    if task.own_frame is None:
+        return ""
+    if case.run.continues:
+        return f", at {task.own_frame}"
+    return f"; when last sampled, it was at {task.own_frame}"
+
+
 def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
     """Return what the stall detector reported, and what the driver got."""
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
@@ -392,7 +401,7 @@ def _used_meanwhile(case: Case, hang: Hang, task: HangingTask) -> float | None:
     """Return the median share of a core that a task's worker used since the task began."""
     if task.executing_for is None:
         return None
-    begun = hang.at - task.executing_for
+    begun = hang.until - task.executing_for
     metrics = case.run.metrics.filter(pl.col("source") == task.worker)
     moments = metrics["at"].dt.epoch("us") / 1e6
     # A sample covers the time before it.

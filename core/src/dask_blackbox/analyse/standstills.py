@@ -6,7 +6,7 @@ signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from dask_blackbox.analyse.frames import (
     Frame,
     HasStack,
     frames_of_call_stack,
+    is_the_users,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
@@ -58,7 +59,8 @@ class HangingTask(HasStack):
         key: Of the task.
         prefix: Of the task.
         worker: Address of the worker that had it.
-        executing_for: Seconds for which it had been executing; None if it was not.
+        executing_for: Seconds for which it had been executing by the end of the hang; None if
+            it was not.
         state: Its state on that worker, if the worker answered.
         waits_for: What it waited for there.
         stack: Where it was, the innermost frame last; as many as were recorded.
@@ -84,14 +86,41 @@ HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 """What a task holds until it releases it, of what tasks share."""
 
 
-def _holder(busy: list[HangingTask]) -> HangingTask | None:
-    """Return the only running task that waits for no lock, where all others wait for one.
+def waits_to_hold(task: HangingTask) -> bool:
+    """Return whether a task waits for a lock or a lease of Dask's."""
+    shared = shared_object_in(task.beyond)
+    return shared is not None and shared[0] in HELD
 
-    It probably holds it, and nothing moves before it does.
+
+def _holder(busy: list[HangingTask]) -> HangingTask | None:
+    """Return the running task that probably holds what others wait for.
+
+    It is the only one that waits for no lock, or has passed a line at which others do: nothing
+    moves before it does.
     """
-    shared = [(task, shared_object_in(task.beyond)) for task in busy]
-    others = [task for task, what in shared if what is None or what[0] not in HELD]
-    return others[0] if len(others) == 1 < len(busy) else None
+    others = [task for task in busy if not waits_to_hold(task)]
+    if others:
+        return others[0] if len(others) == 1 < len(busy) else None
+    return next((task for task in busy if held_from(task, busy)), None)
+
+
+def held_from(task: HangingTask, busy: Sequence[HangingTask]) -> HangingTask | None:
+    """Return a task that waits for a lock at a line that `task`, which waits, too, has passed.
+
+    Both run that function: unless it released it, `task` holds what the other one waits for.
+    """
+    outer = [frame for frame in task.stack if is_the_users(frame)][:-1]
+    for other in busy:
+        waits_at = other.own_frame
+        if other is task or waits_at is None or not waits_to_hold(other):
+            continue
+        place = (waits_at.file, waits_at.function)
+        if any(
+            (each.file, each.function) == place and each.line > waits_at.line
+            for each in outer
+        ):
+            return other
+    return None
 
 
 def _pauses(task: HangingTask) -> bool:
@@ -156,6 +185,11 @@ class Hang:
         return next(iter(self.executing), None)
 
     @property
+    def until(self) -> float:
+        """When it ended: the driver gave up, or the recording ends there; epoch seconds."""
+        return self.since + self.lasted
+
+    @property
     def long(self) -> bool:
         """Whether it lasted for longer than tasks that are only slow to start or to end."""
         return self.lasted >= _LONG
@@ -190,12 +224,13 @@ def hang_of(run: RunTables) -> Hang | None:
     if _is_over_within(run, at, closing):
         return None
     # It is reported again when twice the time has passed: a longer silence is an idle cluster.
-    if min(end, gave_up) - at > max(reported_after, _RECENT):
+    until = min(end, gave_up)
+    if until - at > max(reported_after, _RECENT):
         return None
     return Hang(
         at=at,
         since=at - reported_after,
-        lasted=max(min(end, gave_up) - at, 0.0) + reported_after,
+        lasted=max(until - at, 0.0) + reported_after,
         workers=last.workers,
         statuses=_counted(last.statuses),
         paused=last.paused,
@@ -203,12 +238,7 @@ def hang_of(run: RunTables) -> Hang | None:
         unrunnable=last.unrunnable,
         waiting=last.waiting,
         taken=last.taken,
-        tasks=_tasks(
-            last,
-            _begun_on_the_dead(run),
-            _since(stalls[-1], gave_up),
-            later=max(end - at, 0.0) if run.continues else 0.0,
-        ),
+        tasks=_tasks(last, _begun_on_the_dead(run), _there_until(run, until)),
         silent=_silent(last, stalls[-1]),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
@@ -285,28 +315,29 @@ def _silent(stall: Stall, last: Stall) -> dict[str, ProcessState | None]:
     }
 
 
-def _since(last: Stall, gave_up: float) -> dict[str, float]:
-    """Return for how long tasks had run when the driver gave up, if they still ran after that."""
-    return {
-        each.key: each.executing_for - (last.at - gave_up)
-        for each in last.processing
-        if each.executing_for is not None and last.at > gave_up
-    }
+def _there_until(run: RunTables, until: float) -> Callable[[str], float]:
+    """Return what says until when a worker was there, at most until a moment."""
+    left = run.workers.select("address", epoch("left")).drop_nulls()
+    gone = dict(left.iter_rows())
+
+    def there_until(worker: str) -> float:
+        return min(gone.get(worker, until), until)
+
+    return there_until
 
 
 def _tasks(
     stall: Stall,
     begun: Mapping[tuple[str, str], float],
-    until: Mapping[str, float],
-    *,
-    later: float,
+    there_until: Callable[[str], float],
 ) -> tuple[HangingTask, ...]:
     """Return the tasks that were assigned.
 
+    None finished after the report, so that those which executed then did until the end.
+
     Args:
         begun: When those began whose worker did not answer, by worker and key.
-        until: For how long tasks had run by the end of the hang, where a later report says so.
-        later: Seconds for which they have been running since the report.
+        there_until: Until when a worker was there, at most until the end of the hang.
     """
     found = []
     for each in stall.processing:
@@ -317,8 +348,8 @@ def _tasks(
         lasted = each.executing_for
         if start is not None and start <= stall.at:
             lasted = stall.at - start
-        elif lasted is not None:
-            lasted = max(lasted, until.get(each.key, 0.0)) + later
+        if lasted is not None:
+            lasted += max(there_until(worker) - stall.at, 0.0)
         found.append(
             HangingTask(
                 key=each.key,

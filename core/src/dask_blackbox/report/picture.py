@@ -194,11 +194,11 @@ def _unfinished(run: RunTables, executions: pl.DataFrame) -> pl.DataFrame:
     hang = hang_of(run)
     if hang is None:
         return executions.clear()
-    at, end = hang.at, hang.since + hang.lasted
-    later = executions.filter(pl.col("stop").dt.epoch("us") / 1e6 > at)
+    end = hang.until
+    later = executions.filter(pl.col("stop").dt.epoch("us") / 1e6 > hang.at)
     known = set(later["key"])
     rows = [
-        (each.key, each.prefix, each.worker, at - each.executing_for, end)
+        (each.key, each.prefix, each.worker, end - each.executing_for, end)
         for each in hang.executing
         if each.executing_for is not None and each.key not in known
     ]

@@ -27,7 +27,7 @@ from dask_blackbox.analyse.facts.units import (
     units_of,
 )
 from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
-from dask_blackbox.analyse.hang_texts import evidence_of_stack
+from dask_blackbox.analyse.hang_texts import evidence_of_stack, last_seen_at
 from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.rules.job_ends import evidence_of_unit, jobs
@@ -488,11 +488,10 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
     """Return where the task was for which the driver was waiting, if it was."""
     if longest is None:
         return ""
-    at = f", at {longest.own_frame}" if longest.own_frame else ""
     return (
         f" {quoted_key(longest.key)} had been executing on "
-        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} "
-        f"when last sampled{at}. Whether it hung or was only slow is unknown."
+        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)}"
+        f"{last_seen_at(case, longest)}. Whether it hung or was only slow is unknown."
     )
 
 

@@ -40,6 +40,7 @@ from dask_blackbox.analyse.hang_texts import (
     idle_share,
     is_a_wait,
     is_an_expression,
+    last_seen_at,
     log_evidence,
     outside_wait_of,
     wanted_tasks,
@@ -73,6 +74,8 @@ from dask_blackbox.analyse.standstills import (
     SLEEPS,
     Hang,
     HangingTask,
+    held_from,
+    waits_to_hold,
 )
 from dask_blackbox.analyse.title import INTERRUPTED
 from dask_blackbox.analyse.worker_memory import failed_spill_before, memory_need
@@ -180,9 +183,10 @@ def _running_task_findings(
     waits = shared is not None or idle is not None
     if not _had_hung(case, hang, shared=shared is not None, waits=waits):
         return
-    threads = _taken_threads(case, hang) if waits else 0
+    alone = not waits or _waits_for_itself(hang, longest)
+    threads = 0 if alone else _taken_threads(case, hang)
     yield STALLED.found(
-        _title_of_task(longest, shared, waits=waits, now=case.run.continues),
+        _title_of_task(hang, longest, shared, waits=waits, now=case.run.continues),
         cause=f"{_who_waits_for_whom(case, hang, idle, threads)} "
         + (_COMPUTED.format(busy) if busy else "")
         + how_it_ended(case, hang),
@@ -217,22 +221,60 @@ def _had_hung(case: Case, hang: Hang, *, shared: bool, waits: bool) -> bool:
 
 
 def _title_of_task(
-    task: HangingTask, shared: tuple[str, str] | None, *, waits: bool, now: bool
+    hang: Hang,
+    task: HangingTask,
+    shared: tuple[str, str] | None,
+    *,
+    waits: bool,
+    now: bool,
 ) -> str:
     """Return what a task that was still running did: it waited, or it may just be slow.
+
+    Since when no task has finished is another time only where it began long before or after.
 
     Args:
         now: Whether the run continues.
     """
-    called, took = short(task.prefix, 40), duration(task.executing_for or 0)
+    called, ran = short(task.prefix, 40), task.executing_for or 0.0
+    no_task = f"no task finished for {duration(hang.lasted)}"
+    alike = abs(ran - hang.lasted) <= max(_SAME_SECONDS, _SAME_SHARE * hang.lasted)
     if not waits:
         blocked = ", and blocked its worker" if task.silent else ""
-        return f"No task finished for {took}; '{called}' was still running{blocked}"
-    place = code_line(task.own_frame, " at ", name_only=True)
-    what = f" for {shared[0]}{place if now else ''}" if shared else place
+        took = f"had been running for {duration(ran)}"
+        return (
+            f"{capital(no_task)}; '{called}' {'was still running' if alike else took}"
+            f"{blocked}"
+        )
+    what = _what_for(hang, task, shared, now=now)
+    took = f" for {duration(min(ran, hang.lasted))}"
+    if alike:
+        return (
+            f"'{called}' waits{what}"
+            if now
+            else f"'{called}' waited{what}{took}, and no task finished"
+        )
+    # One that began long before may have done something else at first.
+    took = took if ran < hang.lasted else ""
     if now:
-        return f"'{called}' has waited{what} for {took}"
-    return f"'{called}' waited{what} for {took}, and no task finished"
+        return (
+            f"'{called}' has waited{what}{took}" if took else f"'{called}' waits{what}"
+        )
+    return f"'{called}' waited{what}{f'{took}; ' if took else ', and '}{no_task}"
+
+
+def _what_for(
+    hang: Hang, task: HangingTask, shared: tuple[str, str] | None, *, now: bool
+) -> str:
+    """Return for what a task waited, or where: ` for a `Lock``, ` at nightly.py:9`."""
+    place = code_line(task.own_frame, " at ", name_only=True)
+    if shared is None:
+        return place
+    itself = " that it probably holds itself" if _waits_for_itself(hang, task) else ""
+    return f" for {shared[0]}{itself}{place if now else ''}"
+
+
+_SAME_SECONDS, _SAME_SHARE = 2.0, 0.1
+"""By how much two times may differ that a reader takes for the same."""
 
 
 def _frozen_finding(
@@ -339,9 +381,13 @@ def _shared(task: HangingTask | None) -> tuple[str, str] | None:
     return shared_object_in(task.beyond) if task else None
 
 
-def _waits_for_lock(task: HangingTask) -> bool:
-    shared = _shared(task)
-    return shared is not None and shared[0] in HELD
+def _waits_for_itself(hang: Hang, task: HangingTask) -> bool:
+    """Return whether a task probably waits for a lock that it holds itself.
+
+    All that run wait for the only one that is taken, and it has passed where others do.
+    """
+    alone = len(hang.taken) == 1 and all(map(waits_to_hold, hang.executing))
+    return alone and held_from(task, hang.executing) is not None
 
 
 def _others_of(hang: Hang) -> list[HangingTask]:
@@ -523,10 +569,15 @@ def _on_shared(
         f"It waited for {shared[0]}{_line(longest)}, and no running task could {shared[1]}."
     )
     others = _others_of(hang)
-    if any(map(_waits_for_lock, others)) and not _waits_for_lock(longest):
+    if any(map(waits_to_hold, others)) and not waits_to_hold(longest):
         yield "It probably holds the lock that the others wait for."
     if shared[0] in HELD and hang.taken:
         yield f"By then, all leases of {quoted(list(hang.taken))} were taken."
+    if _waits_for_itself(hang, longest):
+        yield (
+            "It had passed the line at which others wait for that, and no running task had any "
+            "other: probably it holds it itself, and waits for itself."
+        )
     for other in others[:2]:
         yield (
             f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}{_line(other)}."
@@ -562,12 +613,10 @@ def _who_waits_for_whom(
 def _on_longest(case: Case, hang: Hang, idle: float | None) -> Iterator[str]:
     """Yield what the longest running task waited for, and what ran beside it."""
     if longest := hang.longest:
-        at = f", at {longest.own_frame}" if longest.own_frame else ""
-        sampled = "" if case.run.continues else " when last sampled"
         yield (
             f"{quoted_key(longest.key)} {_has_been(case)} running on "
             f"{case.name_of(longest.worker)} for "
-            f"{duration(longest.executing_for or 0)}{sampled}{at}."
+            f"{duration(longest.executing_for or 0)}{last_seen_at(case, longest)}."
         )
         if shared := _shared(longest):
             yield from _on_shared(hang, longest, shared)
@@ -664,13 +713,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
     frame = longest.own_frame
     look = f"Look at {code_line(frame)}: " if frame else ""
     if shared := _shared(longest):
-        return (
-            f"{look}{'f' if look else 'F'}ind the code that should {shared[1]} (in "
-            "another task or in the driver), and why it did not: it may have failed, "
-            "or be waiting for the thread of this task. Use `with` for everything that "
-            "must be released, and add a timeout to the "
-            f"wait.{_waits_crosswise(longest, _others_of(hang))}"
-        )
+        return _remedy_of_shared(hang, longest, shared)
     if longest.silent:
         return (
             f"{look}{'c' if look else 'C'}heck what '{short(longest.prefix, 40)}' does with this "
@@ -685,6 +728,26 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
             "than that of other tasks, give the run more time or the task less work."
         )
     return _remedy_of_wait(longest, look)
+
+
+def _remedy_of_shared(hang: Hang, task: HangingTask, shared: tuple[str, str]) -> str:
+    """Return what to do about a task that waits for something that tasks share."""
+    if _waits_for_itself(hang, task):
+        to_do = (
+            "take the lock once. Dask's locks are not reentrant: a task that holds one and asks "
+            "for it again, in a function that it calls, waits for itself. Call there what takes "
+            "no lock, or leave it to one of the two functions."
+        )
+    else:
+        to_do = (
+            f"find the code that should {shared[1]} (in "
+            "another task or in the driver), and why it did not: it may have failed, "
+            "or be waiting for the thread of this task. Use `with` for everything that "
+            "must be released, and add a timeout to the "
+            f"wait.{_waits_crosswise(task, _others_of(hang))}"
+        )
+    frame = task.own_frame
+    return f"Look at {code_line(frame)}: {to_do}" if frame else capital(to_do)
 
 
 def _remedy_of_wait(task: HangingTask, look: str) -> str:

@@ -140,7 +140,7 @@ def _ran_beside_the_hang(case: Case, failure: TaskFailure) -> bool:
     """
     hang = case.hang
     return hang is not None and any(
-        hang.at - (task.executing_for or 0.0) < failure.at for task in hang.executing
+        hang.until - (task.executing_for or 0.0) < failure.at for task in hang.executing
     )
 
 
