@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import logging
+import pickle
 import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dask_blackbox.analyse.frames import endless_calls_in
+from dask_blackbox.capture.executions import _with_frames
 from dask_blackbox.capture.logs import LogTap
+from distributed.core import error_message
 
 pytestmark = pytest.mark.nightly
 
@@ -92,6 +96,54 @@ def test_lines_that_a_logger_keeps_from_everybody_are_not_recorded(
         kernel.setLevel(before[1])
 
     assert ["execute_request" in str(row) for row in rows] == [True] * taken
+
+
+def test_frames_that_dask_sends_as_text_belong_to_the_exception() -> None:
+    """As in dask/distributed#8704: of endless recursion, Dask drops the traceback."""
+
+    def even(number: int) -> None:
+        odd(number + 1)
+
+    def odd(number: int) -> None:
+        even(number + 1)
+
+    def report() -> Any:
+        try:
+            even(0)
+        except RecursionError as error:
+            return error_message(error)
+
+    sent = report()
+    error = pickle.loads(sent["exception"].data)
+    text = _with_frames(error.with_traceback(None), sent["traceback_text"])
+
+    assert sent["traceback"] is None
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert ", in report\n" in text
+    assert {each.function for each in endless_calls_in(text)} == {"even", "odd"}
+    assert text.endswith(f"{type(error).__name__}: {error}\n")
+
+
+def test_a_long_traceback_keeps_its_beginning_and_what_was_raised(
+    tap: LogTap, rows: list[list[Any]]
+) -> None:
+    def even(number: int) -> None:
+        odd(number + 1)
+
+    def odd(number: int) -> None:
+        even(number + 1)
+
+    logger = logging.getLogger("distributed.protocol.core")
+    try:
+        even(0)
+    except RecursionError:
+        logger.exception("Failed to deserialize")
+
+    [line] = lines_of(rows, logger.name)
+    assert line.startswith("Failed to deserialize\nTraceback (most recent call last):")
+    assert "\n… cut " in line
+    assert line.endswith("\nRecursionError: maximum recursion depth exceeded")
+    assert len(line) < 40_000
 
 
 def test_the_users_own_lines_are_all_kept(tap: LogTap, rows: list[list[Any]]) -> None:

@@ -446,6 +446,57 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
     assert found.rule == "graph-not-deserializable"
     assert "at /jobs/registry.py:9 in __setstate__" in found.cause
     assert found.remedy.startswith("Look at /jobs/registry.py:9")
+    assert "environment lacks" in found.cause
+
+
+def test_an_object_that_dask_could_write_and_not_read_again_is_named() -> None:
+    """As in dask/dask#11215, which Dask refuses today where it names the tasks."""
+    message = (
+        "Object <__main__.Settings object at 0x7f68> cannot be deterministically hashed. This "
+        "likely indicates that the object cannot be serialized deterministically."
+    )
+    unread = (
+        "RecursionError: maximum recursion depth exceeded, at /jobs/nightly.py:15 in "
+        "__getattr__"
+    )
+    error = msgspec.structs.replace(
+        an_exception("dask.tokenize.TokenizationError", message),
+        found={"unread": unread},
+    )
+    found = the_verdict_on(a_worker(), failed_with(error))
+
+    assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
+    assert "a Settings can be pickled, and not unpickled" in found.title
+    assert unread in found.cause
+    assert found.remedy.startswith(
+        "Look at /jobs/nightly.py:15: while an object is unp"
+    )
+
+
+def test_an_object_that_looks_for_what_it_lacks_cannot_be_unpickled_anywhere() -> None:
+    """As in dask/dask#11215; Dask sends an exception that cannot be pickled as its text."""
+    unread = "RuntimeError('Error during deserialization of the task graph.')"
+    searches = (
+        '  File "/jobs/settings.py", line 9, in __getattr__\n'
+        "    return self._values[name]\n"
+    )
+    logged = (
+        "Failed to deserialize\nTraceback (most recent call last):\n"
+        '  File "/v/lib/python3.12/site-packages/distributed/protocol/pickle.py", line 5, in loads\n'
+        f"    return pickle.loads(x)\n{3 * searches}  [Previous line repeated 971 more times]\n"
+        "RecursionError: maximum recursion depth exceeded"
+    )
+    found = the_verdict_on(
+        a_worker(),
+        a_log_line(logged, role="scheduler", source="scheduler"),
+        failed_with(an_exception("Exception", unread)),
+    )
+
+    assert found.rule == "graph-not-deserializable"
+    assert "RecursionError" in found.title
+    assert "at /jobs/settings.py:9 in __getattr__" in found.cause
+    assert "environment" not in found.cause
+    assert "must raise `AttributeError`" in found.remedy
 
 
 @pytest.mark.parametrize(("scheduler", "same"), [(5, True), (6, False)])

@@ -174,7 +174,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not. If Dask could
-            not name a task by its inputs: what pickle says of them (`refusal`). If another
+            not name a task by its inputs: what pickle says of them (`refusal`), or what reading
+            them again raises (`unread`). If another
             process listened at an address (`*`: all of the host): which (`address`).
         cleanup: Whether it was raised in a `finally:`, or by the end of a `with` that does not
             raise it on purpose, while another exception was on its way.

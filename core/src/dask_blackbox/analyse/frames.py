@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -181,6 +182,25 @@ def raised_at_end(section: str) -> tuple[str, str] | None:
         if found:
             return found["name"], (found["message"] or "").strip()
     return None
+
+
+_ENDLESS = 3
+"""How often Python prints a line that repeats, before it only counts."""
+
+
+def endless_calls_in(traceback: str) -> tuple[Frame, ...]:
+    """Return the frames of the functions that called each other until Python's limit, once each.
+
+    Those of the last RecursionError of a chain; none if there is none, or nothing repeats.
+    """
+    for section in reversed(_sections(traceback)):
+        raised = raised_at_end(section)
+        # Of one that cannot be pickled, Dask sends the text, in an `Exception`.
+        if raised is None or "RecursionError" not in f"{raised[0]} {raised[1][:30]}":
+            continue
+        times = Counter(_frames(section))
+        return tuple(each for each, often in times.items() if often >= _ENDLESS)
+    return ()
 
 
 def raised_in(traceback: str) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Callable
 
 from .exceptions import bases_of, message_of, qualified
-from .logs import cut, plain
+from .logs import cut, cut_within, plain
 
 if TYPE_CHECKING:
     from dask.typing import Key
@@ -100,15 +100,29 @@ def report_of(
         name, message = qualified(type(error)), message_of(error)
         bases = ", ".join(bases_of(error))
         error = error.with_traceback(_loaded(getattr(raised, "traceback", None)))
-        text = "".join(traceback.format_exception(error))
+        text = _with_frames(error, str(getattr(raised, "traceback_text", "") or ""))
     at = time.time() + float(getattr(worker, "scheduler_delay", 0) or 0)
     outcome = "released" if released else ""  # else the scheduler decides
     row = [
         at, str(key), ts.prefix, str(worker.address), outcome, name,
-        plain(cut(message, _LONGEST)), _tail(plain(text)), None, bases,
+        plain(cut(message, _LONGEST)), cut_within(plain(text), _LONGEST), None, bases,
         list(split(getattr(ts, "startstops", None))),
     ]  # fmt: skip
     return row, error
+
+
+def _with_frames(error: BaseException, frames: str) -> str:
+    """Return an exception as Python prints it, with the frames of which Dask sent only the text.
+
+    It drops tracebacks of more than 10 kB (`distributed.admin.max-error-length`), such as that
+    of endless recursion, which begins with the user's own line.
+    """
+    text = "".join(traceback.format_exception(error))
+    last = "".join(traceback.format_exception_only(error))
+    if error.__traceback__ is not None or not frames or not text.endswith(last):
+        return text
+    before = text.removesuffix(last)
+    return f"{before}Traceback (most recent call last):\n{frames}{last}"
 
 
 def _unasked_failure(state: WorkerState, key: Key) -> object:
@@ -128,13 +142,6 @@ def _loaded(wrapped: object) -> Any:
         return pickle.loads(data) if isinstance(data, bytes) else data
     except Exception:
         return None
-
-
-def _tail(text: str) -> str:
-    """Return the end of a traceback, which has the innermost frames and the message."""
-    if len(text) <= _LONGEST:
-        return text
-    return f"… cut {len(text) - _LONGEST} characters\n{text[-_LONGEST:]}"
 
 
 _WAITING = 1_000

@@ -72,6 +72,19 @@ def cut(text: str, longest: int) -> str:
     return text if gone <= 0 else f"{text[:longest]} … cut {gone} characters"
 
 
+def cut_within(text: str, longest: int) -> str:
+    """Return the beginning and the end of `text`, and how much between them that leaves out.
+
+    A traceback begins with the user's own lines and ends with what was raised: that of functions
+    which call each other endlessly has thousands of lines between.
+    """
+    gone = len(text) - longest
+    if gone <= 0:
+        return text
+    head = longest // 4
+    return f"{text[:head]}\n… cut {gone} characters\n{text[head - longest :]}"
+
+
 def role_of(logger: str, otherwise: str) -> str:
     """Return whose line it is where several roles share one process (LocalCluster)."""
     if logger.startswith("distributed.nanny"):
@@ -319,7 +332,7 @@ class LogTap:
         if self._pid != PROCESS[0]:  # a forked child speaks for itself
             return
         if len(text) > LONGEST or not text.isascii():
-            text = plain(cut(text, LONGEST))
+            text = plain(cut_within(text, LONGEST))
         source, numbers = self.numbered(role)
         if self._mask is not None:
             text = self._mask(text)

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from dask_blackbox.capture.exceptions import message_of
+from dask_blackbox.capture.exceptions import message_of, own_frame
 from dask_blackbox.capture.own_modules import missing_there
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
@@ -100,7 +100,7 @@ def described(error: BaseException, *, stopped: bool = False) -> dict[str, Any]:
         if found is not None:
             fields["found"] = found
         elif (refusal := _refusal_of_pickle(error)) is not None:
-            fields["found"] = {"refusal": refusal}
+            fields["found"] = refusal
         elif (taken := _address_in_use(error)) is not None:
             fields["found"] = {"address": taken}
     return fields
@@ -125,10 +125,11 @@ def _address_in_use(error: BaseException) -> str | None:
     return None
 
 
-def _refusal_of_pickle(error: BaseException) -> str | None:
+def _refusal_of_pickle(error: BaseException) -> dict[str, str] | None:
     """Return pickle's error for an object that Dask could not tokenize, or None.
 
-    Dask drops that error after three attempts.
+    Dask drops that error after three attempts to write the object and to read it again:
+    `refusal` is that of writing, `unread` that of reading, with the line at which it was raised.
     """
     if type(error).__name__ != "TokenizationError":
         return None
@@ -136,9 +137,14 @@ def _refusal_of_pickle(error: BaseException) -> str | None:
 
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_name == "normalize_object" and "o" in frame.f_locals:
+            step = "refusal"
             try:
-                cloudpickle.dumps(frame.f_locals["o"])  # type: ignore[no-untyped-call]
-            except Exception as refusal:  # noqa: BLE001 - of the user's own class
-                text = f"{type(refusal).__name__}: {message_of(refusal)}"
-                return text[:_LONGEST_REFUSAL]
+                written = cloudpickle.dumps(frame.f_locals["o"])  # type: ignore[no-untyped-call]
+                step = "unread"
+                cloudpickle.loads(written)
+            except Exception as refused:  # noqa: BLE001 - of the user's own class
+                text = f"{type(refused).__name__}: {message_of(refused)}"
+                own = own_frame(refused) if step == "unread" else None
+                at = f", at {own.filename}:{own.lineno} in {own.name}" if own else ""
+                return {step: text[:_LONGEST_REFUSAL] + at}
     return None

@@ -189,7 +189,9 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
     """Return what to say where Dask names tasks by what they hold, and could not."""
     found = _HASHED.search(exception.message)
     what = _name_of_object(found["what"]) if found else "something in it"
-    refusal = exception.found.get("refusal", "")
+    refusal, unread = (exception.found.get(name, "") for name in ("refusal", "unread"))
+    if unread:
+        return _not_read_again(case, what, unread)
     thing = _object_itself(refusal)
     held = None if thing is None else short(thing["what"], 80).strip("'")
     holds = f"{what} holds {article(held)} {held}" if held else ""
@@ -211,6 +213,35 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
         "`__dask_tokenize__` to the class, or name the tasks with `key=`.",
         confidence="high" if held else "medium",
         evidence=(*case.exception_evidence(), *said),
+    )
+
+
+def _not_read_again(case: Case, what: str, unread: str) -> Finding:
+    """Return what to say of an object that can be pickled, and not unpickled.
+
+    Args:
+        what: The object.
+        unread: What unpickling it raised in the driver, and where.
+    """
+    place = unread.rpartition(", at ")[2] if ", at " in unread else ""
+    searches = place.endswith(_SEARCHES)
+    return GRAPH_NOT_SERIALIZABLE.found(
+        f"Dask could not name a task by its inputs: {what} can be pickled, and not unpickled",
+        cause="Dask raised TokenizationError before anything reached the scheduler. It "
+        f"pickles the inputs of tasks and reads them again; reading {what} raises {unread}.",
+        remedy=(f"Look at {place.partition(' in ')[0]}: " if place else "")
+        + (
+            f"{_UNMADE[0].lower() if place else _UNMADE[0]}{_UNMADE[1:]}"
+            if searches
+            else f"{'m' if place else 'M'}ake it survive pickling and unpickling (its "
+            "`__reduce__`, `__setstate__`)."
+        )
+        + " Or send plain values, and create the object inside the task.",
+        confidence="high",
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(text=f"Unpickling {what} raised {unread}.", source="driver"),
+        ),
     )
 
 
@@ -265,7 +296,7 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     yield GRAPH_NOT_DESERIALIZABLE.found(
         title,
         cause="The driver sent a graph that the scheduler could not unpickle"
-        f"{because}{_read_at(frame)}. {_why_there(case, root)}{then}",
+        f"{because}{_read_at(frame)}. {_why_there(case, root, frame)}{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high" if missed is None or missed.logged else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
@@ -286,8 +317,10 @@ def _read_at(frame: Frame | None) -> str:
     return f", at {frame}{code}"
 
 
-def _why_there(case: Case, root: tuple[str, str] | None) -> str:
+def _why_there(case: Case, root: tuple[str, str] | None, frame: Frame | None) -> str:
     """Return a sentence on why it could not be read where the scheduler runs."""
+    if _searches(frame):
+        return "An object in the graph can be pickled, and not unpickled."
     if _is_the_drivers(case):
         return (
             "The scheduler runs in the driver's own process, so no environment differs: "
@@ -300,6 +333,18 @@ def _is_the_drivers(case: Case) -> bool:
     """Return whether all schedulers ran in the driver's process, with its modules."""
     drivers = {each.pid for each in case.run.of(DriverAttached)} - {None}
     return bool(drivers) and {e.pid for e in case.run.of(SchedulerInfo)} <= drivers
+
+
+_SEARCHES = ("__getattr__", "__getattribute__")
+_UNMADE = (
+    "While an object is unpickled, `__init__` has not run and it has no attributes yet: "
+    "`__getattr__` must raise `AttributeError` then."
+)
+
+
+def _searches(frame: Frame | None) -> bool:
+    """Return whether a line is where an object looks for an attribute that it does not have."""
+    return frame is not None and frame.function in _SEARCHES
 
 
 def _lacking(root: tuple[str, str] | None) -> str:
@@ -366,6 +411,28 @@ _SAME_PACKAGES = (
 )
 
 
+def _remedy_at(frame: Frame, name: str) -> str | None:
+    """Return what to do about a line of the user's that failed while a graph was read.
+
+    Args:
+        name: The class of what it raised.
+    """
+    if _searches(frame):
+        return (
+            f"Look at {code_line(frame)}: {_UNMADE[0].lower()}{_UNMADE[1:]} Or send plain values, "
+            "and create the object inside the task. `cloudpickle.loads(cloudpickle.dumps(x))` in "
+            "the driver shows whether it works."
+        )
+    if name in _OF_PACKAGES:
+        return None
+    return (
+        f"Look at {code_line(frame)}: this line runs wherever the object is "
+        "unpickled, first on the scheduler. Provide there what it needs (a "
+        "variable, a file, a service), or send plain values and create the object "
+        "inside the task."
+    )
+
+
 def _remedy_graph_not_deserializable(
     case: Case, root: tuple[str, str] | None, frame: Frame | None
 ) -> str:
@@ -378,13 +445,9 @@ def _remedy_graph_not_deserializable(
             "happens on the scheduler. Open the file in the task, or put it under that "
             "path on scheduler and workers."
         )
-    if module is None and frame is not None and name not in _OF_PACKAGES:
-        return (
-            f"Look at {code_line(frame)}: this line runs wherever the object is "
-            "unpickled, first on the scheduler. Provide there what it needs (a "
-            "variable, a file, a service), or send plain values and create the object "
-            "inside the task."
-        )
+    at_line = _remedy_at(frame, name) if module is None and frame else None
+    if at_line is not None:
+        return at_line
     if module is None:
         return _FIND_IT if _is_the_drivers(case) else f"{_SAME_PACKAGES}; {image}"
     version = driver_has_package(case, module)
@@ -688,8 +751,7 @@ def _remedy_of_unreadable(name: str, made_by: str) -> str:
     if name in _OF_PICKLING:
         return (
             f"make what '{made_by}' returns survive pickling and unpickling, or return plain "
-            "data. While an object is unpickled, `__init__` has not run and it has no "
-            "attributes yet: `__getattr__` must raise `AttributeError` then."
+            f"data. {_UNMADE}"
         )
     return (
         f"it was unpickled in another process than the one in which '{made_by}' made it. What "

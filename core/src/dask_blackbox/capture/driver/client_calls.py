@@ -35,7 +35,7 @@ from ..files import (
     note_directory_change,
     remember_directory,
 )
-from ..logs import cut, plain
+from ..logs import cut, cut_within, plain
 from ..own_modules import missing_there
 from ..user_frames import innermost_user_frame, is_foreign, is_ours, place_of
 from .graph_data import GraphData
@@ -304,8 +304,9 @@ def _failed(owner: object, name: str, error: BaseException) -> None:
 
 
 def trace_of(error: BaseException) -> str:
-    """Return the end of a traceback, with what the exception was raised from."""
-    return plain("".join(traceback.format_exception(error)))[-_LONGEST_TRACE:]
+    """Return a traceback, with what the exception was raised from."""
+    text = plain("".join(traceback.format_exception(error)))
+    return cut_within(text, _LONGEST_TRACE)
 
 
 def _call(owner: object, name: str) -> str:

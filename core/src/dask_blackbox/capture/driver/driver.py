@@ -19,7 +19,7 @@ from typing import Any
 from ..bytecode import code_hash, signed
 from ..exceptions import bases_of, message_of, own_frame, qualified
 from ..files import working_directory
-from ..logs import LogTap, cut, plain
+from ..logs import LogTap, cut, cut_within, plain
 from ..printed_lines import DriverPrintedLines
 from ..process import ancestry, image_variables, installed
 from ..user_frames import is_foreign
@@ -142,7 +142,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         "exception": qualified(type(error)),
         "bases": bases_of(error),
         "message": cut(message_of(error), _LONGEST),
-        "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
+        "traceback": cut_within(text, _LONGEST),
         "chain": chain,
         "chain_ids": list(seen.values()),
         "handled": handled,
