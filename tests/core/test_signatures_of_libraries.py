@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import importlib
 import json
 import operator
@@ -39,6 +41,7 @@ from dask.dataframe.backends import pyarrow_schema_dispatch
 from dask_blackbox.analyse.explanations import Context, explained
 from dask_blackbox.analyse.signatures import SIGNATURES
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
+from distributed.protocol.serialize import _is_dumpable
 
 pa: Any = importlib.import_module("pyarrow")  # its types are incomplete
 pq: Any = importlib.import_module("pyarrow.parquet")
@@ -104,6 +107,7 @@ def locked(folder: Path) -> None:
 
 
 RAISE: dict[str, Callable[[Path], Any]] = {
+    "AXES_OF_OTHER_NUMBER": lambda _: np.transpose(np.arange(3), (0, 1)),
     "USECOLS_NOT_FOUND": lambda f: read_csv(f, "a,b\n1,2\n", usecols=["c"]),
     "COLUMNS_NOT_IN_INDEX": lambda _: ORDERS[["order", "city"]],
     "COLUMN_IS_MISSING": lambda _: ORDERS["city"],
@@ -515,6 +519,9 @@ REPORTED = {
     "CORE_DIMENSION_IN_CHUNKS": ("PyPSA/atlite#324", "=-1"),
     "ZARR_ARRAY_EXISTS": ("pangeo-data/rechunker#78", "delete the target"),
     "RECURSION_TOO_DEEP": ("dask/distributed#7188", "combine many at once"),
+    "MODULE_IS_NO_PACKAGE": ("dask/dask#8719", "rename it"),
+    "AXES_OF_OTHER_NUMBER": ("pydata/xarray#6372", "input_core_dims"),
+    "NO_SAMPLES": ("dask/dask-ml#911", "repartition"),
     "THREADS_EXHAUSTED": ("dask/dask#1780", "ulimit -u"),
     "POOL_SHUT_DOWN": ("dask/distributed#6087", "with LocalCluster()"),
     "MESSAGE_TOO_LARGE": ("dask/distributed#5581", "client.scatter"),
@@ -541,6 +548,100 @@ def test_delayed_objects_as_options_of_compute_are_no_condition_of_the_jobs() ->
 
     assert meaning is not None
     assert "client.compute([a, b])" in (meaning.fix or "")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "p_info->Size() % n_samples == 0 (250 vs. 0) : Invalid size for `label`:(700,1).",
+        "labels_.Size() == num_row_ (900 vs. 450) : Size of labels must equal to number of rows.",
+    ],
+)
+def test_labels_that_are_divided_elsewhere_than_the_rows_have_a_fix(check: str) -> None:
+    """As in dmlc/xgboost#7239."""
+    message = f"[12:01:02] /workspace/src/data/data.cc:583: Check failed: {check}"
+    meaning = explained(Context(exception="XGBoostError", message=message))
+
+    assert meaning is not None
+    assert "another number of labels than of rows" in meaning.headline
+    assert "features.divisions" in (meaning.fix or "")
+
+
+class _Settings:
+    def __init__(self) -> None:
+        self._values = {"scale": 2}
+
+    def __getattr__(self, name: str) -> int:
+        return self._values[name]
+
+
+def _walked(tree: dict[str, Any]) -> int:
+    return 1 + sum(_walked(each) for each in tree["children"])
+
+
+def _tree_in_itself() -> dict[str, Any]:
+    tree: dict[str, Any] = {"children": []}
+    tree["children"].append(tree)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("action", "says", "fix"),
+    [
+        (
+            lambda: pickle.loads(pickle.dumps(_Settings())),
+            "`__getattr__` at ",
+            "raise AttributeError for names with underscores",
+        ),
+        (
+            lambda: _walked(_tree_in_itself()),
+            "'_walked' at ",
+            "an object that contains itself",
+        ),
+        (
+            lambda: _is_dumpable(_tree_in_itself()),
+            "'_is_dumpable' of distributed calls itself",
+            "contains itself",
+        ),
+        (
+            lambda: copy.deepcopy(functools.reduce(lambda a, _: [a], range(9999), [0])),
+            "'deepcopy' of copy calls itself",
+            "nested hundreds deep",
+        ),
+        (
+            lambda: str(functools.reduce(lambda a, _: [a], range(99999), [0])),
+            "Python's limit of recursion",
+            "combine many at once",
+        ),
+    ],
+    ids=["unpickled", "of the job", "of a library", "of Python's", "in C"],
+)
+def test_what_calls_itself_until_the_limit_is_named(
+    action: Callable[[], Any], says: str, fix: str
+) -> None:
+    """As in dask/dask#11215 and dask/distributed#8704."""
+    try:
+        action()
+    except RecursionError as error:
+        text = "".join(traceback.format_exception(error))
+        context = Context(
+            exception="RecursionError", message=str(error), traceback=text
+        )
+    meaning = explained(context)
+
+    assert meaning is not None
+    assert meaning.headline.startswith(says)
+    assert fix.lower() in (meaning.fix or "").lower()
+
+
+def test_a_module_of_pythons_that_is_no_package_is_no_file_of_the_jobs() -> None:
+    def meaning(module: str) -> Any:
+        text = f"No module named '{module}.distributed'; '{module}' is not a package"
+        return explained(Context(exception="ModuleNotFoundError", message=text))
+
+    assert "dask.py" in meaning("dask").headline
+    assert "email.py" in meaning("email").headline
+    assert meaning("string") is None
 
 
 @pytest.mark.parametrize("name", REPORTED)

@@ -277,7 +277,8 @@ _CODE_BELOW = bounded(r"(?<=[\w,:])[ \t]*\n[ \t]*\n?[ \t]{2,}(?=\S)")
 """Between a sentence and the indented code that ends it."""
 _ASKS = bounded(
     r"(?:Summary: )?(?:"
-    r"(?:(?:Please|Instead|You (?:can|may|might|should|could|need to|must)),? |To [^,]{1,60}, )"
+    r"(?:(?:Please|Instead|You (?:can|may|might|should|could|need to|must)),? |"
+    r"(?:To|If) [^,]{1,60}, )"
     r"(?:[a-z]+ )?(?:call|add|run|increase|reduce|rechunk|install|use|set|pass|specify|try)"
     r"|(?:use|set|pass|specify|provide|try|consider|convert|install)"
     r") (?!to )",

@@ -112,9 +112,20 @@ def _no_columns(names: list[str], context: Context, fix: str | None) -> Explaine
     return Explained(headline, fix, names[0])
 
 
+_LABELS_OF_OTHER_SIZE = bounded(r"Invalid size for `label`|Size of labels must equal")
+
+
 def _xgboost(found: re.Match[str], _: Context) -> Explained:
     why = found["why"].strip().rstrip(".")
     nan = "NaN" in why and "abel" in why
+    if _LABELS_OF_OTHER_SIZE.search(why):
+        return Explained(
+            headline=f"XGBoost: a partition has another number of labels than of rows ({why})",
+            fix="Divide both at the same rows: take the labels from the partitioned frame "
+            "(`df['label']`, not a frame of their own), or "
+            "`labels.repartition(divisions=features.divisions)`; of arrays, "
+            "`labels.rechunk(features.chunks[0])`.",
+        )
     return Explained(
         headline=f"XGBoost: {why}",
         fix="Drop or fill missing labels before training: `df.dropna(subset=[label])`."

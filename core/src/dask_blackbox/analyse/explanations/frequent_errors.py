@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import re
+import sys
+import sysconfig
 
 from dask_blackbox.analyse.explanations.explained import Context, Explained, place, says
+from dask_blackbox.analyse.frames import Frame, endless_calls_in, is_the_users
 from dask_blackbox.analyse.signatures import frequent as lines
+from dask_blackbox.formatting import code_line
 from dask_blackbox.patterns import bounded
 
 _MAKES_A_FOLDER = bounded(r"\bmk(?:dir|dirs)\(|\bmakedirs\(|in (?:makedirs|mkdir)\b")
@@ -120,6 +125,83 @@ def _gpu_memory_exhausted(found: re.Match[str], context: Context) -> Explained:
         "(`LocalCUDACluster(device_memory_limit=…, rmm_pool_size=…)`). More memory for the "
         "worker's process does not help.",
     )
+
+
+def _no_package(found: re.Match[str], _: Context) -> Explained | None:
+    """Explain a file in the place of a package, unless Python itself has it as one file."""
+    module = found["module"]
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names and not _is_pythons_package(top):
+        return None
+    file = f"{module.rpartition('.')[2]}.py"
+    return Explained(
+        f"a file {file} is taken for the package '{module}'",
+        f"If that file is your own, rename it, and remove the `__pycache__` beside it: Python "
+        "looks first in the folder of the script (or the working directory), then in those of "
+        "`PYTHONPATH`, and only then among what is installed. "
+        f"`python -c 'import {top}; print({top}.__file__)'` shows which one it takes.",
+    )
+
+
+def _is_pythons_package(name: str) -> bool:
+    """Return whether a module of Python's library is a package; it is not imported for that."""
+    spec = importlib.machinery.PathFinder.find_spec(
+        name, [sysconfig.get_path("stdlib")]
+    )
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+_SEARCHES = ("__getattr__", "__getattribute__")
+_DEEP_GRAPH = (
+    "A loop that adds to one result a thousand times (`total += x`) makes a graph "
+    "as deep: combine many at once (`da.stack(parts).sum(axis=0)`, "
+    "`dask.delayed(sum)(parts)`), or `persist` in between."
+)
+_GETATTR = (
+    "Have `__getattr__` raise AttributeError for names with underscores: while an object is "
+    "copied or unpickled, it is asked for such names, and has no attributes yet, so that "
+    "`self._values` in `__getattr__` calls it again."
+)
+
+
+def _recursion(_: re.Match[str], context: Context) -> Explained:
+    """Explain what called itself until Python's limit, as far as the traceback shows it."""
+    endless = endless_calls_in(context.traceback)
+    searches = next((each for each in endless if each.function in _SEARCHES), None)
+    if searches is not None:
+        return Explained(
+            f"`{searches.function}` at {code_line(searches)} calls itself endlessly",
+            _GETATTR,
+        )
+    own = next((each for each in endless if is_the_users(each)), None)
+    if own is not None:
+        return Explained(
+            f"'{own.function}' at {code_line(own)} calls itself endlessly",
+            "Check the condition that ends it. An object that contains itself (a child that "
+            "refers to its parent) has no end: keep a set of what was visited.",
+        )
+    if endless and not any(_OF_GRAPHS.search(each.file) for each in endless):
+        called = endless[0]
+        return Explained(
+            f"'{called.function}' of {_library(called)} calls itself without an end",
+            "What it was given contains itself, or is nested hundreds deep: a child that refers "
+            "to its parent, a list in itself. Pass plain data without such references (the "
+            "parent's name in place of the parent).",
+        )
+    return Explained(
+        "Python's limit of recursion was exceeded",
+        f"{_DEEP_GRAPH} Of a class with `__getattr__`: {_GETATTR[0].lower()}{_GETATTR[1:]}",
+    )
+
+
+_OF_GRAPHS = bounded(r"/dask/|/cloudpickle/|/pickle\.py$|/utils_comm\.py$")
+
+
+def _library(frame: Frame) -> str:
+    """Return the package of a library's frame, or its module of Python's."""
+    _, installed, inside = frame.file.rpartition("site-packages/")
+    of = inside.partition("/")[0] if installed else inside.rpartition("/")[2]
+    return of.removesuffix(".py")
 
 
 EXPLANATIONS = (
@@ -302,15 +384,26 @@ EXPLANATIONS = (
             "`da.to_zarr`, `mode='w'` in xarray).",
         ),
     ),
+    (lines.RECURSION_TOO_DEEP, _recursion),
+    (lines.MODULE_IS_NO_PACKAGE, _no_package),
     (
-        lines.RECURSION_TOO_DEEP,
+        lines.AXES_OF_OTHER_NUMBER,
         says(
-            "Python's limit of recursion was exceeded",
-            "A loop that adds to one result a thousand times (`total += x`) makes a graph "
-            "as deep: combine many at once (`da.stack(parts).sum(axis=0)`, "
-            "`dask.delayed(sum)(parts)`), or `persist` in between. Of a class with "
-            "`__getattr__`, have that raise AttributeError for names with underscores: "
-            "copies and pickles ask for them.",
+            "an array has another number of dimensions than its transposition names",
+            "A function probably returned fewer dimensions than it was given. Of "
+            "`xarray.apply_ufunc`: name those that it reduces (`input_core_dims=[['time']]`, "
+            "for each argument), with one chunk along them; of `map_blocks`, `drop_axis=`.",
+        ),
+    ),
+    (
+        lines.NO_SAMPLES,
+        says(
+            "a partition without rows was given where at least one row is required",
+            "A filter leaves empty partitions: `df.map_partitions(len).compute()` shows them. Merge "
+            "them with others (`df.repartition(npartitions=…)` after the filter), or call the "
+            "model in a function that returns early for an empty part "
+            "(`df.map_partitions(predict, meta=…)`).",
+            of_values=True,
         ),
     ),
     (

@@ -171,6 +171,24 @@ RECURSION_TOO_DEEP = Signature(
     "maximum recursion depth exceeded while calling a Python object",
     source="python",
 )
+MODULE_IS_NO_PACKAGE = Signature(
+    r"No module named '[\w.]+'; '(?P<module>[\w.]+)' is not a package",
+    "No module named 'dask.distributed'; 'dask' is not a package",
+    source="python",
+)
+NO_SAMPLES = Signature(
+    r"Found array with 0 sample\(s\)",
+    (
+        "Found array with 0 sample(s) (shape=(0, 2)) while a minimum of 1 is required by "
+        "LogisticRegression."
+    ),
+    source="sklearn",
+)
+AXES_OF_OTHER_NUMBER = Signature(
+    r"axes don't match array",
+    "axes don't match array",
+    source="numpy",
+)
 THREADS_EXHAUSTED = Signature(
     r"can't start new thread",
     "can't start new thread",
