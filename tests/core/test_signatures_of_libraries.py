@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import functools
 import importlib
 import json
 import operator
@@ -579,6 +578,13 @@ def _walked(tree: dict[str, Any]) -> int:
     return 1 + sum(_walked(each) for each in tree["children"])
 
 
+def _nested(deep: int) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(deep):
+        nested = [nested]
+    return nested
+
+
 def _tree_in_itself() -> dict[str, Any]:
     tree: dict[str, Any] = {"children": []}
     tree["children"].append(tree)
@@ -604,12 +610,12 @@ def _tree_in_itself() -> dict[str, Any]:
             "contains itself",
         ),
         (
-            lambda: copy.deepcopy(functools.reduce(lambda a, _: [a], range(9999), [0])),
+            lambda: copy.deepcopy(_nested(9_999)),
             "'deepcopy' of copy calls itself",
             "nested hundreds deep",
         ),
         (
-            lambda: str(functools.reduce(lambda a, _: [a], range(99999), [0])),
+            lambda: str(_nested(99_999)),
             "Python's limit of recursion",
             "combine many at once",
         ),

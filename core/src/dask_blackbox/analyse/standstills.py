@@ -318,7 +318,7 @@ def _silent(stall: Stall, last: Stall) -> dict[str, ProcessState | None]:
 def _there_until(run: RunTables, until: float) -> Callable[[str], float]:
     """Return what says until when a worker was there, at most until a moment."""
     left = run.workers.select("address", epoch("left")).drop_nulls()
-    gone = dict(left.iter_rows())
+    gone: dict[str, float] = dict(left.iter_rows())
 
     def there_until(worker: str) -> float:
         return min(gone.get(worker, until), until)

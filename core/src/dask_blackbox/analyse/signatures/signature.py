@@ -29,6 +29,7 @@ Source = Literal[
     "pyarrow",
     "python",
     "s3",
+    "sklearn",
     "tls",
     "xarray",
     "xgboost",
