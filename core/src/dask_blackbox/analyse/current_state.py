@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_position import (
     shared_object_in,
 )
 from dask_blackbox.analyse.earlier_runs import History
+from dask_blackbox.analyse.frames import code_of
 from dask_blackbox.analyse.hang_texts import is_a_wait
 from dask_blackbox.analyse.progress import new_tasks
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
@@ -28,7 +29,6 @@ from dask_blackbox.analyse.standstills import Hang, HangingTask
 from dask_blackbox.events import DriverAttached, GraphUpdated, WorkerStatusChanged
 from dask_blackbox.finding import CurrentState, Evidence, Finding
 from dask_blackbox.formatting import (
-    as_code,
     code_line,
     counted,
     duration,
@@ -264,8 +264,7 @@ def _call_returns(waiting: HangingTask | DriverPosition) -> str:
         return ""
     if isinstance(waiting, DriverPosition) and waiting.of_ended_loop:
         return "It does not end by itself: stop the run."
-    line = f" ({as_code(short(frame.code, 80))})" if frame.code else ""
-    place = f"{code_line(frame, name_only=True)}{line}"
+    place = f"{code_line(frame, name_only=True)}{code_of(frame)}"
     if not is_a_wait(waiting):
         return f"It ends when {place} is done."
     limit = (
@@ -319,7 +318,7 @@ def _of_driver(
     """Return what the driver does while no task is pending."""
     frame, lasted = position.own_frame, duration(position.lasted)
     at = code_line(frame, " at ", name_only=True)
-    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
+    line = code_of(frame)
     used = position.cpu_share
     # Beside many others, a driver that computes has a core for a part of the time only.
     waits = is_a_wait(position) or (used is not None and used < _IDLE)

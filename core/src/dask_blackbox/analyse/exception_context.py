@@ -35,7 +35,6 @@ from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.events import DriverAttached, GraphUpdated
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (
-    as_code,
     class_of,
     code_line,
     counted,
@@ -94,14 +93,6 @@ def _of_its_device(case: Case, failure: TaskFailure) -> Iterator[Evidence]:
             source="metrics",
             at=used[0] if used is not None else failure.at,
         )
-
-
-def line_clause(failure: TaskFailure) -> str:
-    """Return the line of the user's own code that raised, as a clause."""
-    if failure.frame is None:
-        return ""
-    code = failure.frame.code
-    return f", at {failure.frame}" + (f" ({as_code(short(code, 100))})" if code else "")
 
 
 def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
 from dask_blackbox.capture.user_frames import is_console_script, is_foreign, is_ours
-from dask_blackbox.formatting import class_of, code_line, short
+from dask_blackbox.formatting import as_code, class_of, code_line, short
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
 
@@ -79,6 +79,16 @@ class Frame:
 
     def __str__(self) -> str:
         return f"{code_line(self)} in {self.function}"
+
+
+def at_frame(frame: Frame | None) -> str:
+    """Return the clause `, at etl.py:9 in load`; empty where no line is known."""
+    return f", at {frame}" if frame else ""
+
+
+def code_of(frame: Frame | None, longest: int = 80) -> str:
+    """Return the code of a line in brackets, after a space; empty where it is not known."""
+    return f" ({as_code(short(frame.code, longest))})" if frame and frame.code else ""
 
 
 def end_of(traceback: str) -> str:

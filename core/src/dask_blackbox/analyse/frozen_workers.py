@@ -14,7 +14,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import not_holding_the_lock
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import worker_exits_of
-from dask_blackbox.analyse.frames import Frame, frame_of_stack
+from dask_blackbox.analyse.frames import Frame, at_frame, code_of, frame_of_stack
 from dask_blackbox.analyse.standstills import Hang
 from dask_blackbox.analyse.wording.words_of_exits import who_stopped, whose_signal
 from dask_blackbox.events import (
@@ -25,7 +25,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import (
-    as_code,
     code_line,
     counted,
     duration,
@@ -232,10 +231,9 @@ def loop_blocker(case: Case, frozen: Sequence[FrozenWorker]) -> LoopBlocker | No
     if position is None or any(each.suspects or each.stopped for each in frozen):
         return None
     frame = position.own_frame
-    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
+    at = f"{at_frame(frame)}{code_of(frame)}"
     for methods, doing, runs, remedy in _ON_LOOPS:
         if position.in_client(*methods):
-            at = f", at {frame}{line}" if frame else ""
             return LoopBlocker(
                 doing,
                 f"The driver {doing}{position.blocked_for}{at}: {runs}.",

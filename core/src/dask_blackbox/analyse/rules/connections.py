@@ -11,6 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_host import ShortHost, short_host_of_driver
 from dask_blackbox.analyse.driver_position import evidence_of_position
+from dask_blackbox.analyse.frames import at_frame
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
 from dask_blackbox.analyse.signatures import lines_of
@@ -332,8 +333,7 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
         return
     client = max(trying, key=lambda each: each.lasted)
     address, lasted, file = client.address, client.lasted, client.scheduler_file
-    frame = position.own_frame
-    at = f", at {frame}" if frame else ""
+    at = at_frame(position.own_frame)
     evidence = (evidence_of_position(position), *case.exception_evidence())
     if file is not None and file.written is None:
         waited = f", after {duration(lasted)}{at}"
@@ -700,7 +700,7 @@ def TOO_MANY_OPEN_FILES(case: Case) -> Iterator[Finding]:
     if failure is not None and not failure.killed:
         if OPEN_FILES_EXHAUSTED.search(f"{failure.message} {failure.traceback}"):
             on = f" on {case.name_of(failure.worker)}" if failure.worker else ""
-            at = f", at {failure.frame}" if failure.frame else ""
+            at = at_frame(failure.frame)
             yield _found(
                 case,
                 f"{quoted_key(failure.key)} raised {short(str(failure), 160)}{on}{at}",

@@ -41,7 +41,9 @@ from dask_blackbox.analyse.explanations import (
 from dask_blackbox.analyse.facts.ray_tasks import RayFailure, failure_on_ray
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
+    at_frame,
     came_from_a_local_task,
+    code_of,
     end_of,
     raised_at_end,
     raised_by_a_check,
@@ -320,10 +322,9 @@ def _waited_text(
 ) -> Iterator[str]:
     if wait is None:
         return
-    frame = wait.own_frame
+    place = f"{wait.own_frame}{code_of(wait.own_frame)}"
     waiting = " waiting for a process that it had started" if wait.for_a_process else ""
-    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-    yield f"Until then, it had been{waiting} at {frame}{line} for {duration(wait.lasted)}"
+    yield f"Until then, it had been{waiting} at {place} for {duration(wait.lasted)}"
     if forked is not None:
         yield (
             f"The driver had forked a process at {code_line(forked)} while it had a "
@@ -405,8 +406,7 @@ def _thread_finding(
     case: Case, exception: DriverException, thread: PrintedFailure
 ) -> Finding:
     frame = user_frame(thread.traceback)
-    at = f", at {frame}" if frame else ""
-    where = code_line(exception, " at ")
+    at, where = at_frame(frame), code_line(exception, " at ")
     look = code_line(frame) or "the traceback of that thread"
     name, message = _named(exception)
     advice, certainty = advice_on_text(
@@ -433,8 +433,7 @@ def _thread_finding(
 
 def _blocked_finding(position: DriverPosition) -> Finding:
     own = position.own_frame
-    line = f" ({as_code(short(own.code, 60))})" if own and own.code else ""
-    where = f" at {own}{line}" if own else ""
+    where = f" at {own}{code_of(own, 60)}" if own else ""
     return DRIVER_EXCEPTION.found(
         f"The driver was blocked{position.blocked_for}"
         f"{code_line(own, ' at ', name_only=True)}",

@@ -26,7 +26,7 @@ from dask_blackbox.analyse.facts.units import (
     unit_at_its_limit,
     units_of,
 )
-from dask_blackbox.analyse.frames import raised_outside_dask, user_frame
+from dask_blackbox.analyse.frames import code_of, raised_outside_dask, user_frame
 from dask_blackbox.analyse.hang_texts import evidence_of_stack, last_seen_at
 from dask_blackbox.analyse.progress import Pace, finished_by, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
@@ -73,7 +73,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
-    as_code,
     capital,
     class_of,
     code_line,
@@ -436,8 +435,8 @@ def _blocked_at(position: DriverPosition | None) -> str:
     frame = position.own_frame if position else None
     if position is None or frame is None:
         return ""
-    code = f" ({as_code(short(frame.code, 80))})" if frame.code else ""
-    return f" The driver had been at {frame}{code} for {duration(position.lasted)}."
+    place = f"{frame}{code_of(frame)}"
+    return f" The driver had been at {place} for {duration(position.lasted)}."
 
 
 def _no_progress(case: Case) -> bool:
@@ -904,9 +903,7 @@ def _is_unrelated(case: Case) -> bool:
 def _interrupted(case: Case) -> Finding:
     where = code_line(case.exception, " The driver was at ")
     if case.exception is not None and where:
-        frame = user_frame(case.exception.traceback)
-        code = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-        where += f"{code}."
+        where += f"{code_of(user_frame(case.exception.traceback))}."
     stalled = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
     if (sent := signal_to_itself(case)) is not None:

@@ -21,6 +21,7 @@ from dask_blackbox.analyse.driver_position import (
 )
 from dask_blackbox.analyse.exception_context import thread_that_was_missed
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.frames import at_frame, code_of
 from dask_blackbox.analyse.frozen_workers import (
     FrozenWorker,
     LoopBlocker,
@@ -399,11 +400,6 @@ def _others_of(hang: Hang) -> list[HangingTask]:
     return list(found.values())[1:]
 
 
-def _line(task: HangingTask) -> str:
-    frame = task.own_frame
-    return f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
-
-
 def _has_been(case: Case) -> str:
     return "has been" if case.run.continues else "had been"
 
@@ -435,9 +431,8 @@ def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     if wait is None:
         return
     frame = position.own_frame
-    at = f", at {frame}" if frame else ""
-    line = f" ({as_code(short(frame.code, 100))})" if frame and frame.code else ""
-    waited = f"waiting {wait.what}{position.blocked_for}{at}{line}"
+    at = f"{at_frame(frame)}{code_of(frame, 100)}"
+    waited = f"waiting {wait.what}{position.blocked_for}{at}"
     ended = "was stopped" if exception is None else "gave up"
     if case.outcome.kind == "interrupted":
         ended = "was interrupted (Ctrl-C or SIGINT)"
@@ -468,7 +463,7 @@ def _blocked_driver_finding(case: Case, sent: DriverSignalled) -> Iterator[Findi
         return
     if sent.file or any("/distributed/" in each.file for each in position.beyond):
         return  # a line of the job's own decided it, or the driver waited for Dask
-    line = f" ({as_code(short(frame.code, 60))})" if frame.code else ""
+    line = code_of(frame, 60)
     yield STALLED.found(
         f"The driver was blocked{position.blocked_for}"
         f"{code_line(frame, ' at ', name_only=True)}{line}",
@@ -566,7 +561,7 @@ def _on_shared(
 ) -> Iterator[str]:
     """Yield what a task waited for that tasks share, and who waited beside it."""
     yield (
-        f"It waited for {shared[0]}{_line(longest)}, and no running task could {shared[1]}."
+        f"It waited for {shared[0]}{code_of(longest.own_frame)}, and no running task could {shared[1]}."
     )
     others = _others_of(hang)
     if any(map(waits_to_hold, others)) and not waits_to_hold(longest):
@@ -580,7 +575,7 @@ def _on_shared(
         )
     for other in others[:2]:
         yield (
-            f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}{_line(other)}."
+            f"{quoted_key(other.key, 60)} also waited, at {other.own_frame}{code_of(other.own_frame)}."
         )
 
 
@@ -1107,7 +1102,7 @@ def _nested_finding(
     polling: bool,
 ) -> Finding:
     # The longest: the one that began it.
-    first, frame = waiting[0], waiting[0].own_frame
+    first = waiting[0]
     behind = quoted([task.key for task in held], most=2) if held else "queued tasks"
     inner = _sent_from_tasks(case)
     of = f" of {quoted(inner)}" if inner else ""
@@ -1119,7 +1114,7 @@ def _nested_finding(
         cause=(
             f"{quoted_key(first.key)} on {case.name_of(first.worker)} blocks its "
             "thread while it waits for the result of other "
-            f"tasks{of}{f', at {frame}' if frame else ''}. Tasks that wait like this "
+            f"tasks{of}{at_frame(first.own_frame)}. Tasks that wait like this "
             f"({many} in all) hold every thread {of_whom}, so {behind} cannot start. "
             f"{how_it_ended(case, hang)}"
         ),
@@ -1158,13 +1153,12 @@ def _over_resources(
         inner = short_of.get(outer.worker)
         if inner is None or outer.worker in computing:
             continue
-        frame = outer.own_frame
         name, behind = short(outer.prefix, 40), short(inner.key, 80)
         yield NESTED_CLIENT_DEADLOCK.found(
             f"'{name}' waits for a task that needs the resources it holds",
             cause=(
                 f"{quoted_key(outer.key)} on {case.name_of(outer.worker)} waits for the "
-                f"result of another task{f', at {frame}' if frame else ''}. '{behind}' "
+                f"result of another task{at_frame(outer.own_frame)}. '{behind}' "
                 "cannot start there because the resources that it asks for are in use. "
                 "A task holds its resources until it ends, even while it waits in "
                 f"`worker_client`. {how_it_ended(case, hang)}"

@@ -19,6 +19,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
     spilled_at_once,
 )
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import at_frame
 from dask_blackbox.analyse.offers import beyond_host, several_threads
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import lines_of
@@ -103,7 +104,6 @@ def _not_allocated(
     limit = max(filter(None, rows["memory_limit"]), default=None)
     what = f"'{short(failure.prefix or failure.key, 40)}'"
     worker = case.name_of(failure.worker) if failure.worker else "a worker"
-    where = f", at {failure.frame}" if failure.frame else ""
     other = _other_limit(case, failure.worker, wanted, limit)
     advice: RetryAdvice | None = "environment" if other else None
     if _beyond_reach(wanted, limit):
@@ -112,7 +112,7 @@ def _not_allocated(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
             f"{quoted_key(failure.key)} on {worker} raised "
-            f"{short(str(failure), 300)}{where}. {began}The worker survived"
+            f"{short(str(failure), 300)}{at_frame(failure.frame)}. {began}The worker survived"
             + (f"; its limit is {size(limit)}." if limit else ".")
             + other
         ),

@@ -13,7 +13,9 @@ from dask_blackbox.analyse.explanations import error_text
 from dask_blackbox.analyse.facts.missing_data import LOST, missing_data
 from dask_blackbox.analyse.frames import (
     Frame,
+    at_frame,
     cause_of_last,
+    code_of,
     raised_at_end,
     raised_in_user_code,
     read_by_the_driver,
@@ -50,7 +52,6 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     article,
-    as_code,
     class_of,
     code_line,
     quoted,
@@ -296,7 +297,8 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     yield GRAPH_NOT_DESERIALIZABLE.found(
         title,
         cause="The driver sent a graph that the scheduler could not unpickle"
-        f"{because}{_read_at(frame)}. {_why_there(case, root, frame)}{then}",
+        f"{because}{at_frame(frame)}{code_of(frame, 100)}. "
+        f"{_why_there(case, root, frame)}{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high" if missed is None or missed.logged else "medium",
         subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
@@ -308,13 +310,6 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
-
-
-def _read_at(frame: Frame | None) -> str:
-    if frame is None:
-        return ""
-    code = f" ({as_code(short(frame.code, 100))})" if frame.code else ""
-    return f", at {frame}{code}"
 
 
 def _why_there(case: Case, root: tuple[str, str] | None, frame: Frame | None) -> str:
@@ -723,7 +718,7 @@ def _unreadable_findings(
         cause=(
             f"{quoted_key(task.key)} on {case.name_of(task.worker)} waits for "
             f"{quoted_key(dependency)}, which is on another worker and cannot be "
-            f"unpickled there: {name}: {message}{f', at {frame}' if frame else ''}. "
+            f"unpickled there: {name}: {message}{at_frame(frame)}. "
             f"Dask logs the error and waits forever. {how_it_ended(case, hang)}"
         ),
         remedy=(

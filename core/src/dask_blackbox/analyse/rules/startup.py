@@ -23,7 +23,9 @@ from dask_blackbox.analyse.explanations import error_text, hint_on, printed_erro
 from dask_blackbox.analyse.facts.units import units_of
 from dask_blackbox.analyse.frames import (
     Frame,
+    at_frame,
     came_from_the_start_of_a_worker,
+    code_of,
     raised_on_purpose,
     root_of_chain,
     user_frame,
@@ -104,7 +106,6 @@ from dask_blackbox.finding import (
     Subject,
 )
 from dask_blackbox.formatting import (
-    as_code,
     class_of,
     code_line,
     counted,
@@ -416,7 +417,6 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
     if not ended.program and len(known) == 1:
         command += f" (`{short(brief_command(known[0].command), 120)}`)"
     frame = user_frame(ended.traceback)
-    where = f", at {frame}" if frame else ""
     look = (
         f"Look at {code_line(frame)}, which runs as the {who} starts"
         if frame
@@ -431,7 +431,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         f"A {who} failed to start: {printed_error(ended)}",
         cause=(
             f"{command}, which the run itself had started, exited before it was ready: "
-            f"{short(ended.text, 240).rstrip('.')}{where}.{port}{waited}"
+            f"{short(ended.text, 240).rstrip('.')}{at_frame(frame)}.{port}{waited}"
         ),
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
@@ -450,14 +450,13 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
     plugin = _registered(exception) or _plugin(lines)
     named = f"plugin '{short(plugin, 40)}'" if plugin else "worker plugin"
     frame = user_frame(exception.traceback)
-    where = f", at {frame}" if frame else ""
     look = f" Look at {code_line(frame)}." if frame else ""
     yield WORKER_START_FAILED.found(
         f"The {named} failed in its setup: {error_text(*root)}",
         cause=(
             f"The driver registered the {named} on workers that were running, and its "
-            f"`setup` raised {root[0]}: {short(root[1], 200)}{where}. Workers that start "
-            "later log such an error and run without the plugin."
+            f"`setup` raised {root[0]}: {short(root[1], 200)}{at_frame(frame)}. Workers "
+            "that start later log such an error and run without the plugin."
         ),
         remedy=(
             "Fix the plugin's `setup`: it runs on every worker, with the worker's "
@@ -480,8 +479,7 @@ def _cluster_finding(
         f"The cluster failed to start: {error_text(name, summary)}",
         cause=(
             f"The cluster object started its scheduler in the driver, which raised {what}"
-            + (f", at {where}" if where else "")
-            + ". No worker had started."
+            f"{at_frame(where)}. No worker had started."
         ),
         remedy=_argument_hint(summary)
         or f"{look} the arguments and settings of the cluster: addresses, ports and "
@@ -506,13 +504,12 @@ def _cluster_object_finding(
     """Return that the cluster object could not start a worker, or submit a job for one."""
     name, summary = _beginning(exception)
     frame = user_frame(exception.traceback)
-    where = f", at {frame}" if frame else ""
     return WORKER_START_FAILED.found(
         f"A worker failed to start: {error_text(name, summary)}",
         cause=(
             "The cluster object started its workers in the driver, and starting one raised "
             f"{name}: {short(summary, 300)}".rstrip(": ")
-            + f"{where}. The cluster closed the others."
+            + f"{at_frame(frame)}. The cluster closed the others."
         ),
         remedy=_hint_on_start(name, summary, exception.traceback)
         or (f"Look at {code_line(frame)}, and check" if frame else "Check")
@@ -1202,7 +1199,6 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     there, waited = case.run.workers["left"].null_count(), duration(position.lasted)
     frame = position.own_frame
     until = "" if case.run.continues else " when it was stopped"
-    line = f" ({as_code(short(frame.code, 80))})" if frame and frame.code else ""
     obstacles = [*_obstacles(case, arrived=there, waited=waited)]
     foremost = next(iter(obstacles), None) or _nothing_seen_meanwhile(case, there)
     return WORKERS_NEVER_ARRIVED.found(
@@ -1210,8 +1206,8 @@ def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
         f"{there or 'none'} {'was' if there < 2 else 'were'} connected"  # noqa: PLR2004 - one of them
         + "".join(f"; {each.title}" for each in obstacles),
         cause=(
-            f"The driver had been in `wait_for_workers`{line} for "
-            f"{waited}{until}{f', at {frame}' if frame else ''}. "
+            f"The driver had been in `wait_for_workers`{code_of(frame)} for "
+            f"{waited}{until}{at_frame(frame)}. "
             f"{counted(there, 'worker') if there else 'No worker'} had arrived by then; "
             "the driver waited for more." + "".join(each.cause for each in obstacles)
         ),

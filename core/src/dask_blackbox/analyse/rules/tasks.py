@@ -20,7 +20,6 @@ from dask_blackbox.analyse.exception_context import (
     evidence_of_failure,
     exception_details,
     in_brackets,
-    line_clause,
     raised_before,
     same_failures,
     setup_failed_before,
@@ -47,7 +46,12 @@ from dask_blackbox.analyse.failures import (
     is_batch,
     succeeded_later,
 )
-from dask_blackbox.analyse.frames import came_from_a_task, user_frame
+from dask_blackbox.analyse.frames import (
+    at_frame,
+    came_from_a_task,
+    code_of,
+    user_frame,
+)
 from dask_blackbox.analyse.hang_texts import not_released_by
 from dask_blackbox.analyse.retry_advice import (
     NO_SPACE,
@@ -199,7 +203,6 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
     if case.raised("KilledWorker") or not came_from_a_task(exception.traceback):
         return
     name, frame = class_of(exception.exception), user_frame(exception.traceback)
-    where = f", at {frame}" if frame else ""
     texts = (t for p, t in _NOT_TASKS.items() if bounded(p).search(exception.traceback))
     unknown = ("a task", "The recording does not show which task that was.")
     what, how = next(texts, unknown)
@@ -212,7 +215,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         f"{name} in {what}: {short(exception.message, 80)}".rstrip(": "),
         cause=(
             "The driver's traceback continues in code that ran on the cluster: "
-            f"{name}: {short(exception.message, 300)}{where}. {how}"
+            f"{name}: {short(exception.message, 300)}{at_frame(frame)}. {how}"
         ),
         remedy=f"Look at {code_line(frame)}{fix}"
         if frame
@@ -331,7 +334,8 @@ def _cause(
     words = failure_text(case.run, first)
     error = f"{first.raised.name}: {short(words, 300)}".rstrip(": .")
     raised = f"{quoted_key(first.key)}{where} raised {error}"
-    sentences = [f"{raised}{line_clause(first)}{_with_files(case, first)}"]
+    line = f"{at_frame(first.frame)}{code_of(first.frame, 100)}"
+    sentences = [f"{raised}{line}{_with_files(case, first)}"]
     time_limit = timed_out(case.run, first.key)
     if time_limit is not None:
         sentences = [f"{time_limit.cause(first.key)}{_with_files(case, first)}"]

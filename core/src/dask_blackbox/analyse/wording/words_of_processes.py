@@ -10,7 +10,7 @@ from dask_blackbox.analyse.driver_output import PrintedFailure
 from dask_blackbox.analyse.explanations import message_text, printed_error
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.frames import at_frame, user_frame
 from dask_blackbox.analyse.offers import several_workers
 from dask_blackbox.analyse.side_effects import (
     UNIQUE_KEYS,
@@ -66,14 +66,13 @@ def of_ended_thread(verdict: Finding, thread: PrintedFailure, printed: str) -> W
         printed: What Python printed of it.
     """
     frame = user_frame(thread.traceback)
-    at = f", at {frame}" if frame else ""
     look = code_line(frame) or "the traceback of that thread"
     return Words(
         text=printed,
         headline=f"{thread.exception} in {thread.place} of the driver: "
         f"{short_with_paths(thread.message, 80)}",
         account=f"{capital(thread.place)} of the driver ended with "
-        f"{short(thread.text, 300)}{at}. Python only prints such an exception; "
+        f"{short(thread.text, 300)}{at_frame(frame)}. Python only prints such an exception; "
         f"{uncapitalised(verdict.cause)} Probably it waited for what that thread was to do.",
         fix=f"Look at {look}. Store the exception and raise it again where the driver waits "
         "(`concurrent.futures` does this for threads), and add a timeout to that wait.",
