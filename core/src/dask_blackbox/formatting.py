@@ -147,6 +147,11 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
+def were(number: float) -> str:
+    """Return the verb that follows a number of things: `was` of one, else `were`."""
+    return "was" if number == 1 else "were"
+
+
 def article(noun: str) -> str:
     """Return the article of a noun: `an OSError`, `a KeyError`, `an SSLContext`."""
     if noun[:2].isupper():

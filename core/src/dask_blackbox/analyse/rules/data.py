@@ -53,6 +53,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
+    were,
 )
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
@@ -159,9 +160,8 @@ def _closed_worker_finding(
     lost = sorted({key for fact in removed for key in fact.lost_scattered})
     reasons = {each.subject: each.reason for each in case.run.of(WorkerClosing)}
     holders = dict.fromkeys(case.name_of(fact.subject) for fact in removed)
-    was = "was" if len(holders) == 1 else "were"
     reason = without_moment(reasons.get(worker) or "")
-    why = f"which {was} closed on purpose ({short(reason, 60)})"
+    why = f"which {were(len(holders))} closed on purpose ({short(reason, 60)})"
     return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {quoted(lost)}",
         cause=(
@@ -565,10 +565,9 @@ def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding
     return KEY_COLLISION.found(
         f"Different tasks had the same key: {quoted(keys)}",
         cause=(
-            f"{counted(len(keys), 'key')} {'was' if len(keys) == 1 else 'were'} given "
-            "to another task while the result of the first was still held: "
-            f"{quoted(keys)}. Dask keeps the first task and ignores the second. "
-            f"{wrong}."
+            f"{counted(len(keys), 'key')} {were(len(keys))} given to another task while "
+            f"the result of the first was still held: {quoted(keys)}. Dask keeps the "
+            f"first task and ignores the second. {wrong}."
         ),
         remedy=f"{UNIQUE_KEYS} Then recompute this run's result.",
         confidence="high",

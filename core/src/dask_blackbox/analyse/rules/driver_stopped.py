@@ -81,6 +81,7 @@ from dask_blackbox.formatting import (
     quoted,
     quoted_key,
     short,
+    were,
 )
 from dask_blackbox.managers import manager_named
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
@@ -1149,8 +1150,7 @@ def _progress(case: Case, moment: float) -> str:
         when = f" when the scheduler last answered, {duration(unheard)} before"
     elif unheard is not None and 0 < done < sent:
         least = "at least "  # what was done since it last answered is not known
-    were = "was" if sent == 1 else "were"
-    return f"; {least}{done:,} of {counted(sent, 'task')} {were} done{when}"
+    return f"; {least}{done:,} of {counted(sent, 'task')} {were(sent)} done{when}"
 
 
 def _unheard_for(case: Case, moment: float) -> float | None:

@@ -104,6 +104,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     size,
+    were,
 )
 from dask_blackbox.run_tables import epoch
 from dask_blackbox.tables.schemas import Row
@@ -852,7 +853,6 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
     )
     names = {1: "The only worker", 2: "Both workers"}
     every = names.get(hang.workers, f"All {hang.workers} workers")
-    were = "was" if hang.workers == 1 else "were"
     what = (
         f"The fullest was {case.name_of(first.worker)}, at {first}. " if first else ""
     )
@@ -866,7 +866,7 @@ def WORKERS_PAUSED(case: Case) -> Iterator[Finding]:
             f"Check how much memory {plugin} keeps in each worker. {more}.{short_host}"
         )
     yield WORKERS_PAUSED.found(
-        f"{every} {were} paused for lack of memory, and "
+        f"{every} {were(hang.workers)} paused for lack of memory, and "
         f"{counted(hang.wanted, 'task')} waited",
         cause=(
             f"{every} exceeded the share of memory at which Dask stops starting tasks "
@@ -906,8 +906,8 @@ def _paused_while_waited_for(case: Case) -> Iterator[Finding]:
     if not full or full[0].limit is None:
         return
     yield WORKERS_PAUSED.found(
-        f"{len(paused)} of {counted(wanted, 'worker')} {'was' if len(paused) == 1 else 'were'} "
-        f"paused for lack of memory: {size(full[0].memory)} of {size(full[0].limit)} in use",
+        f"{len(paused)} of {counted(wanted, 'worker')} {were(len(paused))} paused for lack of "
+        f"memory: {size(full[0].memory)} of {size(full[0].limit)} in use",
         cause=(
             f"{capital(counted(len(paused), 'worker'))} had connected and exceeded the share of "
             "memory at which Dask stops starting tasks "

@@ -24,7 +24,7 @@ from dask_blackbox.analyse.worker_memory import (
 )
 from dask_blackbox.events import UnitState
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
-from dask_blackbox.formatting import duration, listed, need, short, size
+from dask_blackbox.formatting import duration, listed, need, short, size, were
 from dask_blackbox.managers import manager_named
 from dask_blackbox.managers.slurm import SLURM
 from dask_blackbox.patterns import bounded
@@ -57,7 +57,7 @@ def verdict_on_units(
     for finding in verdict_on_deaths(
         case,
         rule,
-        did="was ended" if len(deaths) == 1 else "were ended",
+        did=f"{were(len(deaths))} ended",
         how=how,
         more=more,
         remedy=remedy,
@@ -242,7 +242,7 @@ def killed_in_full_units(
     for finding in verdict_on_deaths(
         case,
         rule,
-        did="was killed" if len(deaths) == 1 else "were killed",
+        did=f"{were(len(deaths))} killed",
         how="by the kernel's out-of-memory killer, at the memory limit of "
         f"{size(limit)} of {jobs(units)}{seen}",
         more=retained.sentence() if retained else "",
@@ -457,8 +457,8 @@ def WORKERS_PENDING(case: Case) -> Iterator[Finding]:
     why = f"reason {reason}{means and ': '}{means}" if reason else "without a reason"
     which = jobs(waiting)
     yield WORKERS_PENDING.found(
-        f"Workers did not arrive because {which} {'were' if len(waiting) > 1 else 'was'} "
-        f"pending ({short(reason, 90) or 'no reason given'})",
+        f"Workers did not arrive because {which} {were(len(waiting))} pending "
+        f"({short(reason, 90) or 'no reason given'})",
         cause=f"{which}, which would run workers, had not started when the driver stopped "
         f"waiting: {waiting[-1].manager} reported them as pending, {why}.",
         remedy=remedy,

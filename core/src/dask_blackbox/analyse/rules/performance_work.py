@@ -19,7 +19,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import GraphUpdated, SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import counted, duration, quoted_key, short, size
+from dask_blackbox.formatting import counted, duration, quoted_key, short, size, were
 from dask_blackbox.patterns import bounded
 from dask_blackbox.run_tables import FINISHED
 from dask_blackbox.tables.schemas import Row
@@ -538,9 +538,9 @@ def RECOMPUTED_WORK(case: Case) -> Iterator[Finding]:
     yield RECOMPUTED_WORK.found(
         f"{duration(cost)} of compute time was spent on repeated work, most of it by '{name}'",
         cause=(
-            f"{counted(len(again), 'task')} {'was' if len(again) == 1 else 'were'} "
-            f"computed again, '{name}' up to {first['times']} times: {duration(cost)} "
-            f"of {duration(whole)} ({cost / whole:.0%}) was wasted. {why}"
+            f"{counted(len(again), 'task')} {were(len(again))} computed again, '{name}' "
+            f"up to {first['times']} times: {duration(cost)} of {duration(whole)} "
+            f"({cost / whole:.0%}) was wasted. {why}"
         ),
         remedy=remedy,
         confidence="high",

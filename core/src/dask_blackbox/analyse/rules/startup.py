@@ -115,6 +115,7 @@ from dask_blackbox.formatting import (
     quoted_key,
     short,
     short_with_paths,
+    were,
 )
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.patterns import bounded
@@ -1021,7 +1022,7 @@ def _still_starting(case: Case) -> list[WorkerStarting]:
 def _what_starts(starting: list[WorkerStarting]) -> str:
     waits = {_waits_for(each) for each in starting} - {""}
     for_what = f", and waited for {waits.pop()}" if len(waits) == 1 else ""
-    return f"{counted(len(starting), 'worker')} {'was' if len(starting) == 1 else 'were'} still starting{for_what}"
+    return f"{counted(len(starting), 'worker')} {were(len(starting))} still starting{for_what}"
 
 
 def _how_it_starts(starting: WorkerStarting) -> str:

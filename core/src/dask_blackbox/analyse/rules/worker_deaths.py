@@ -65,6 +65,7 @@ from dask_blackbox.formatting import (
     size,
     time_argument,
     uncapitalised,
+    were,
 )
 from dask_blackbox.managers import manager_named
 from dask_blackbox.run_tables import FINISHED, epoch
@@ -237,7 +238,7 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         KERNEL_OOM,
-        did="was killed" if len(deaths) == 1 else "were killed",
+        did=f"{were(len(deaths))} killed",
         more=retained.sentence() if retained else "",
         how=f"by the kernel's out-of-memory killer, probably{seen}"
         if guessed
@@ -541,7 +542,7 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_PREEMPTED.slug)
     if not deaths:
         return
-    one, last = len(deaths) == 1, deaths[-1]
+    last = deaths[-1]
     # Hosts send SIGTERM; what else there is comes from people and their tools.
     others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
     by_script = last.sent_from is not None
@@ -550,7 +551,7 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     if manager and preempted is None:
         yield from _stopped_under(manager, case, deaths)
         return
-    how = "by its host" if one else "by their hosts"
+    how = "by its host" if len(deaths) == 1 else "by their hosts"
     if others:
         how = f"from outside ({', '.join(sorted(map(str, others)))})"
     remedy = _remedy_preempted(case, deaths, preempted)
@@ -562,7 +563,7 @@ def WORKER_PREEMPTED(case: Case) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,
         WORKER_PREEMPTED,
-        did=f"{'was' if one else 'were'} {stopped}",
+        did=f"{were(len(deaths))} {stopped}",
         how=how,
         retry_advice="unknown" if by_script else None,
         remedy=remedy,
@@ -625,7 +626,7 @@ def _stopped_under(
     yield from verdict_on_deaths(
         case,
         WORKER_PREEMPTED,
-        did=f"{'was' if len(deaths) == 1 else 'were'} stopped",
+        did=f"{were(len(deaths))} stopped",
         how=f"by {', '.join(sorted(map(str, signals)))}",
         retry_advice="unknown",
         remedy=_ask(manager, deaths),
