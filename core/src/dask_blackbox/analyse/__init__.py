@@ -16,7 +16,7 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
-from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
+from dask_blackbox.analyse.causes.incidents import incident_of
 from dask_blackbox.analyse.causes.kinds import STALLED, WAITS
 from dask_blackbox.analyse.earlier_runs import History
 from dask_blackbox.analyse.offers import is_beyond_host, with_nannies
@@ -152,20 +152,30 @@ def _resolved(
     case: Case, asked: Iterable[Rule], ask: _Asking
 ) -> tuple[dict[str, list[Finding]], Resolution]:
     """Return what the rules of severity `failure` found, and which of it is the verdict."""
+    users = installed_rules().origins
     on_failure = [rule for rule in asked if rule.severity == "failure"]
     found = {rule.slug: ask(rule, case) for rule in on_failure}
     resolution = resolve(
         case,
         (
-            incident_of(case, finding, precedence=_precedence(rule))
+            incident_of(
+                case,
+                finding,
+                precedence=rule.turn if rule.slug in users else "rule",
+            )
             for rule in on_failure
             for finding in _candidates(found[rule.slug])
         ),
     )
-    resolution = _apply_pauses(case, _apply_retry_counts(case, resolution))
-    if resolution.verdict is not None:
-        resolution = replace(resolution, verdict=_in_dialect(case, resolution.verdict))
-    return found, _titled(resolution)
+    verdict = resolution.verdict
+    if verdict is not None:
+        with guard("what retries of the same failure did before"):
+            verdict = with_retry_history(case, verdict)
+        verdict = titled(_in_dialect(case, _with_pauses(case, verdict)))
+    rejected = (
+        replace(each, finding=titled(each.finding)) for each in resolution.rejected
+    )
+    return found, Resolution(verdict=verdict, rejected=tuple(rejected))
 
 
 def _in_dialect(case: Case, finding: Finding) -> Finding:
@@ -180,17 +190,6 @@ def _in_dialect(case: Case, finding: Finding) -> Finding:
     if not lines:
         return finding
     return msgspec.structs.replace(finding, remedy=f"{finding.remedy} {clean(lines)}")
-
-
-def _titled(resolution: Resolution) -> Resolution:
-    """Return a resolution whose findings have their steps in their titles."""
-    verdict = resolution.verdict
-    return Resolution(
-        verdict=None if verdict is None else titled(verdict),
-        rejected=tuple(
-            replace(each, finding=titled(each.finding)) for each in resolution.rejected
-        ),
-    )
 
 
 def _blocked_when_stopped(case: Case, resolution: Resolution) -> list[Finding]:
@@ -214,27 +213,6 @@ def _is_after(rule: Rule, about: str) -> bool:
 def _candidates(found: Iterable[Finding]) -> Iterator[Finding]:
     """Yield what a rule gives as the reason of a failure: its first answer is its best."""
     yield from [each for each in found if each.severity == "failure"][:1]
-
-
-def _precedence(rule: Rule) -> Precedence:
-    return rule.turn if rule.slug in installed_rules().origins else "rule"
-
-
-def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:
-    """Return a resolution whose verdict's retry advice agrees with what retries did."""
-    with guard("what retries of the same failure did before"):
-        if resolution.verdict is not None:
-            verdict = with_retry_history(case, resolution.verdict)
-            return replace(resolution, verdict=verdict)
-    return resolution
-
-
-def _apply_pauses(case: Case, resolution: Resolution) -> Resolution:
-    """Return a resolution whose verdict names the pauses of processes that explain it."""
-    verdict = resolution.verdict
-    if verdict is None:
-        return resolution
-    return replace(resolution, verdict=_with_pauses(case, verdict))
 
 
 def _with_pauses(case: Case, finding: Finding) -> Finding:

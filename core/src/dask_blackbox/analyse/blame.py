@@ -97,7 +97,8 @@ def blame_of(end: EndOfWork) -> Blame:
         key = blamed_by(exception) if failure is None else failure.key
         return _blame_for_killed(end.dead, key, failure, proven=proven)
     if failure is not None:
-        if end.last_worker_died and _found_no_worker(failure):
+        unplaced = class_of(failure.exception) == "NoWorkerError"
+        if end.last_worker_died and unplaced:
             return _blame_for_deaths(end.dead, None, failure=None, proven=proven)
         return Blame(failure=failure, proven=proven)
     if cut_off := _deaths_that_cut_off(exception, end.dead):
@@ -110,11 +111,6 @@ def blame_of(end: EndOfWork) -> Blame:
     return _blame_for_deaths(relevant, None, failure=None, proven=False)
 
 
-def _found_no_worker(failure: TaskFailure) -> bool:
-    """Return whether Dask gave a task up because no worker ran, whatever it asks for."""
-    return class_of(failure.exception) == "NoWorkerError"
-
-
 def _ended_waiting(end: EndOfWork) -> bool:
     """Return whether the driver ended while it waited for what may never have come."""
     exception = end.exception
@@ -123,8 +119,10 @@ def _ended_waiting(end: EndOfWork) -> bool:
         waited = end.no_worker_left
     else:
         ended = True
-        # The job's own time limit, which it checks between two looks at its futures.
-        waited = _waited_for_dask(exception) or (end.blocked and only_waited(exception))
+        # Others answer late as well; or it is the job's own time limit, which it checks between
+        # two looks at its futures.
+        of_dask = not raised_outside_dask(exception.traceback)
+        waited = only_waited(exception) and (of_dask or end.blocked)
     return ended and (waited or end.killed_repeatedly or end.gave_up)
 
 
@@ -189,11 +187,6 @@ def closed_connection_to(exception: DriverException) -> str | None:
         return None
     named = COMM_CLOSED.search(exception.message)
     return named["address"] if named else None
-
-
-def _waited_for_dask(exception: DriverException) -> bool:
-    """Return whether the driver waited for work of Dask's; others answer late as well."""
-    return only_waited(exception) and not raised_outside_dask(exception.traceback)
 
 
 def timed_out_waiting(exception: DriverException) -> bool:

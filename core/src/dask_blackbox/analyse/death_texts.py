@@ -75,7 +75,8 @@ def verdict_on_deaths(
     deaths = deaths_blamed_on(case, blame.cause or "")
     times = "A worker" if len(deaths) == 1 else "Workers"
     often = "" if len(deaths) == 1 else f" {len(deaths)} times"
-    doing = _while_running(case, deaths)
+    names = names_at_fault(case, deaths)
+    doing = f" while running {names}" if names else ""
     order = (doing, f" {how}") if how.startswith("because") else (f" {how}", doing)
     title = f"{times} {did}{often}{''.join(order)}"
     yield rule.found(
@@ -93,12 +94,6 @@ def verdict_on_deaths(
         retry_confidence=retry_confidence,
         worker_memory=worker_memory,
     )
-
-
-def _while_running(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
-    """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
-    names = names_at_fault(case, deaths)
-    return f" while running {names}" if names else ""
 
 
 def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:

@@ -88,7 +88,9 @@ def failure_behind(end: EndOfWork) -> tuple[TaskFailure | None, bool]:
         return _killed_task(exception, end.failures), True
     leading = _leading_failure(exception, end)
     if leading is not None:
-        return _first_of(leading, end.failures), True
+        # Another task may only have got it from this one, and raised it again.
+        first = (each for each in end.failures if passed_on(each, leading))
+        return next(first, leading), True
     return _missed_failure(exception, end) or _failure_presumed(exception, end), False
 
 
@@ -154,11 +156,6 @@ def _missed_something(exception: DriverException, end: EndOfWork) -> bool:
         and raised_outside_dask(text)
         and not raised_in_a_wait_for_dask(text)
     )
-
-
-def _first_of(failure: TaskFailure, failures: tuple[TaskFailure, ...]) -> TaskFailure:
-    """Return the task that raised what another task only got from it and raised again."""
-    return next((f for f in failures if passed_on(f, failure)), failure)
 
 
 def passed_on(first: TaskFailure, failure: TaskFailure) -> bool:

@@ -507,8 +507,14 @@ def task_stacks(stack: str) -> tuple[TaskStack, ...]:
     """Return the threads of a stack that ran a task; the one of the signal comes first."""
     found, said = [], bool(_CURRENT.search(stack))
     for text in _texts_of_threads(stack):
-        header, frames = _THREAD.match(text), _stacked(text)
-        at_task = _at_task(frames)
+        header = _THREAD.match(text)
+        frames = [
+            Frame(file=m["file"], line=int(m["line"]), function=m["name"])
+            for m in map(_STACKED.match, text.splitlines())
+            if m
+        ]
+        of_dask = (n for n, frame in enumerate(frames) if _RUNS_TASKS in frame.function)
+        at_task = next(of_dask, None)
         if header is not None and at_task is not None:
             faulted = bool(_CURRENT.match(text))
             found.append(
@@ -528,26 +534,11 @@ def stack_of_signal(stack: str) -> str:
     return first.rstrip() if _CURRENT.match(first) else stack
 
 
-def _at_task(frames: list[Frame]) -> int | None:
-    """Return the place of Dask's frame that runs tasks."""
-    return next(
-        (n for n, frame in enumerate(frames) if _RUNS_TASKS in frame.function), None
-    )
-
-
 def _texts_of_threads(stack: str) -> list[str]:
     """Return the stack of each thread; first of the one that the signal came in."""
     starts = [*(found.start() for found in _THREAD.finditer(stack)), len(stack)]
     texts = [stack[a:b] for a, b in pairwise(starts)]
     return sorted(texts, key=lambda text: not _CURRENT.match(text))
-
-
-def _stacked(text: str) -> list[Frame]:
-    return [
-        Frame(file=m["file"], line=int(m["line"]), function=m["name"])
-        for m in map(_STACKED.match, text.splitlines())
-        if m
-    ]
 
 
 def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:

@@ -207,7 +207,8 @@ class Hang:
 
 def hang_of(run: RunTables) -> Hang | None:
     """Return what was blocked when the run ended; None if work was going on."""
-    end = _moment_of_the_end(run)
+    cancelled = run.of(StallCancelledTasks)
+    end = cancelled[-1].at if cancelled else last_sign_of_life(run)
     # What was reported after our own end of the run knows nothing any more.
     stalls = [stall for stall in run.of(Stall) if stall.at <= end]
     if not stalls:
@@ -277,11 +278,6 @@ def finished_within(run: RunTables, begin: float, end: float) -> bool:
     """Return whether a task finished between two moments."""
     between = (epoch("stop") > begin) & (epoch("stop") < end)
     return not run.tasks.filter(FINISHED & between).is_empty()
-
-
-def _moment_of_the_end(run: RunTables) -> float:
-    cancelled = run.of(StallCancelledTasks)
-    return cancelled[-1].at if cancelled else last_sign_of_life(run)
 
 
 def _begun_on_the_dead(run: RunTables) -> dict[tuple[str, str], float]:

@@ -101,7 +101,8 @@ def ends_of_commands(case: Case) -> Iterator[PrintedFailure]:
         known = replace(each, exception="", message=each.root) if vague else each
         # Who reached no scheduler had started, and did not arrive.
         unreached = CONNECT_TIMED_OUT.search(known.message)
-        if not unreached or not (started_for_another(case) or _is_known(case, known)):
+        of_run = any(x.subject in known.message for x in case.run.of(SchedulerInfo))
+        if not unreached or not (started_for_another(case) or of_run):
             yield replace(known, message=_of_names(known.message))
 
 
@@ -112,11 +113,6 @@ def failed_commands(case: Case) -> list[ProgramFailed]:
         for each in case.run.of(ProgramFailed)
         if COMMAND.search(each.command) and not case.outcome.is_after(each.at)
     ]
-
-
-def _is_known(case: Case, ended: PrintedFailure) -> bool:
-    """Return whether the scheduler that a command did not reach had been one of the run's."""
-    return any(each.subject in ended.message for each in case.run.of(SchedulerInfo))
 
 
 def lines_on_starts(case: Case) -> list[Row]:

@@ -77,7 +77,8 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     assert root.finding is not None  # noqa: S101 - candidates are what rules found
     verdict = root.finding
     if equal:
-        verdict = msgspec.structs.replace(verdict, confidence=_lower(root.strength))
+        lower = _SURE[max(_SURE.index(root.strength) - 1, 0)]
+        verdict = msgspec.structs.replace(verdict, confidence=lower)
     return Resolution(verdict=_rooted(case, verdict), rejected=tuple(rejected))
 
 
@@ -164,10 +165,6 @@ def _was_reported(incident: Incident) -> bool:
         each.source == "driver" and SCHEDULER_CONNECTION_LOST.search(each.text)
         for each in facts
     )
-
-
-def _lower(strength: Confidence) -> Confidence:
-    return _SURE[max(_SURE.index(strength) - 1, 0)]
 
 
 def _root_order(incident: Incident) -> tuple[int, int, float, str]:

@@ -109,15 +109,11 @@ def _rule_and_subject(earlier: Earlier, verdict: Finding) -> tuple[str, Subject]
     """Return what a verdict is then about."""
     if earlier.root is not None:
         return earlier.rule or "task-exception", earlier.root.subject
-    rule = earlier.rule or _exhausted(earlier.message)
+    exhausted = (r for said, r in _EXHAUSTED_RULES if said.search(earlier.message))
+    rule = earlier.rule or next(exhausted, None)
     if rule is None:
         return verdict.rule, verdict.subject
     return rule, earlier.subject or verdict.subject
-
-
-def _exhausted(message: str) -> str | None:
-    """Return the rule of a resource that was used up, if a text says so."""
-    return next((rule for said, rule in _EXHAUSTED_RULES if said.search(message)), None)
 
 
 def _end(case: Case) -> Frame | None:

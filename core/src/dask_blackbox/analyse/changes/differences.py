@@ -158,10 +158,17 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         return
     old, new = _values(before, kind), _values(after, kind)
     if not _both_know(f"{kind}/others", before, after):
-        old, new = (_command_parameters(values) for values in (old, new))
+        of_command = ("-", "argument ")
+        old, new = (
+            {n: value for n, value in values.items() if n.startswith(of_command)}
+            for values in (old, new)
+        )
     if not all(any(map(_is_variable, values)) for values in (old, new)):
         # Runs of older versions, and of code that named none, recorded none.
-        old, new = (_without_variables(values) for values in (old, new))
+        old, new = (
+            {n: value for n, value in values.items() if not _is_variable(n)}
+            for values in (old, new)
+        )
     if kind == "code":
         yield from _code(old, new)
         return
@@ -179,17 +186,8 @@ def other_dates(before: Sketch, after: Sketch) -> Iterator[Difference]:
             yield Difference("parameters", what, old[what], new[what])
 
 
-def _command_parameters(values: dict[str, str]) -> dict[str, str]:
-    """Return the parameters of a command line."""
-    return {n: each for n, each in values.items() if n.startswith(("-", "argument "))}
-
-
 def _is_variable(name: str) -> bool:
     return name.startswith("environment ")
-
-
-def _without_variables(values: dict[str, str]) -> dict[str, str]:
-    return {n: each for n, each in values.items() if not _is_variable(n)}
 
 
 def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:

@@ -30,7 +30,8 @@ def without_stopped_clusters(
     for each in exits:
         scheduler = schedulers_of(run).of_worker(each.scheduler, each.joined)
         if scheduler not in moments:
-            own = [x for x in exits if _is_of(run, x, scheduler)]
+            of_worker = schedulers_of(run).of_worker
+            own = [x for x in exits if of_worker(x.scheduler, x.joined) == scheduler]
             moments[scheduler] = _stopped_from(run, scheduler, own)
         since = moments[scheduler]
         if since is None or not _was_stopped(run, each) or each.at < since:
@@ -39,11 +40,6 @@ def without_stopped_clusters(
             yield replace(
                 each, died=False, ended_by="orderly", ordered_by=OF_THE_CLUSTER
             )
-
-
-def _is_of(run: RunTables, process: WorkerExit, scheduler: str) -> bool:
-    own = schedulers_of(run).of_worker(process.scheduler, process.joined)
-    return own == scheduler
 
 
 def _stopped_from(

@@ -143,18 +143,15 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
         each.at
         for each in (*run.of(GraphUpdated), *run.of(ClientAdded), *run.of(WorkerAdded))
     ]
+    signalled: list[Signalled] = [*sent, *run.of(TaskSignalled)]
     return Teardown(
         since=_since(tuple(actions), outcome, begun),
         actions=tuple(actions),
         pids=pids,
-        stops=_stops([*sent, *run.of(TaskSignalled)]),
+        stops=tuple(e for e in signalled if e.signal in {*_STOP, "SIGCONT"}),
         own=frozenset(each for each, chain in pids.items() if chain & drivers),
         outcome=outcome,
     )
-
-
-def _stops(sent: list[Signalled]) -> tuple[Signalled, ...]:
-    return tuple(each for each in sent if each.signal in {*_STOP, "SIGCONT"})
 
 
 def _since(

@@ -76,16 +76,12 @@ def kind_of_failure(case: Case, verdict: Finding) -> Fingerprint | None:
 
     None if the run was stopped, which is no kind of failure: the next run may be as long.
     """
-    if not _stopped(case, verdict):
+    by = case.outcome.by
+    stopped = by is not None and by.reason in BY_A_PERSON
+    if not stopped and verdict.rule != STOPPED_BY_HOST:
         with guard("the fingerprint of a sketch"):
             return fingerprint_of(case, verdict)
     return None
-
-
-def _stopped(case: Case, verdict: Finding) -> bool:
-    by = case.outcome.by
-    person = by is not None and by.reason in BY_A_PERSON
-    return person or verdict.rule == STOPPED_BY_HOST
 
 
 def _without_verdict(case: Case) -> Sketch:

@@ -143,15 +143,11 @@ def _python(
         "workers": {worker.python for worker in workers},
     }
     found = {
-        role: " | ".join(sorted(_release(str(each)) for each in known - {None}))
+        # Dask's `3.11.7.final.0` is `3.11.7`.
+        role: " | ".join(sorted(str(e).split(".final", 1)[0] for e in known - {None}))
         for role, known in roles.items()
     }
     return {role: version for role, version in found.items() if version}
-
-
-def _release(version: str) -> str:
-    """Return `3.11.7` of Dask's `3.11.7.final.0`."""
-    return version.split(".final", 1)[0]
 
 
 def _config(config: Mapping[str, object]) -> dict[str, str]:
