@@ -717,11 +717,6 @@ def TOO_MANY_OPEN_FILES(case: Case) -> Iterator[Finding]:
         return
 
 
-def _lines(case: Case) -> pl.DataFrame:
-    roles = ("worker", "scheduler", "nanny")
-    return lines_of(case.run, OPEN_FILES_EXHAUSTED, by=roles)
-
-
 def _found(
     case: Case,
     text: str,
@@ -735,7 +730,8 @@ def _found(
     had = f" It had up to {most:,} open files in its samples." if many else ""
     wanted = max(_LEAST, 4 * most)
     whose = " in the driver" if sure == "high" else ""
-    lines = _lines(case)
+    roles = ("worker", "scheduler", "nanny")
+    lines = lines_of(case.run, OPEN_FILES_EXHAUSTED, by=roles)
     return TOO_MANY_OPEN_FILES.found(
         f"Too many open files{f' on {case.name_of(worker)}' if worker else whose}",
         cause=f"{text}.{had} The number of open file descriptors per process is limited.",

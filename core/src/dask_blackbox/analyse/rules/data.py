@@ -88,8 +88,11 @@ def _lost_finding(case: Case, key: str, losses: list[WorkerExit]) -> Finding:
     if losses:
         last = losses[-1]
         worker, proof = last.address, evidence_of(case, (last,))
-        died = f"died{_doing(case, last)}: {case.cause_of(last).because}"
-        who = f"{capital(name_of(case, last))} held it and {died}. "
+        died, running = "died", dict.fromkeys(map(case.prefix_of, last.executing))
+        if running:
+            died += f" while it was executing {quoted(running)}"
+        because = case.cause_of(last).because
+        who = f"{capital(name_of(case, last))} held it and {died}: {because}. "
     what = quoted(lost) if lost else quoted_key(key)
     return DATA_LOST.found(
         f"Data that could not be recomputed was lost: {what}",
@@ -119,11 +122,6 @@ _BROADCAST = "Or use `client.scatter(…, broadcast=True)`, so that losing one w
 def _held(lost: WorkerExit | WorkerRemoved, who: str) -> Evidence:
     text = f"{capital(who)} held {quoted(lost.lost_scattered)}."
     return Evidence(text=text, source="events", at=lost.at)
-
-
-def _doing(case: Case, death: WorkerExit) -> str:
-    running = quoted(dict.fromkeys(case.prefix_of(key) for key in death.executing))
-    return f" while it was executing {running}" if death.executing else ""
 
 
 def _and_fix(case: Case, losses: list[WorkerExit]) -> str:

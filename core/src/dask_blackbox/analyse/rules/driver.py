@@ -387,12 +387,6 @@ def _is_a_check_of_results(case: Case, exception: DriverException) -> bool:
     )
 
 
-def _printed_evidence(case: Case, thread: PrintedFailure) -> Evidence:
-    evidence = case.output_evidence(thread)
-    # When Python prints that of an asyncio task is not when it happened.
-    return msgspec.structs.replace(evidence, at=None) if thread.task else evidence
-
-
 def _how_printed(thread: PrintedFailure) -> str:
     if thread.task is not None:
         return (
@@ -412,6 +406,10 @@ def _thread_finding(
     advice, certainty = advice_on_text(
         thread.exception, thread.message, (), thread.traceback
     )
+    printed = case.output_evidence(thread)
+    if thread.task:
+        # When Python prints that of an asyncio task is not when it happened.
+        printed = msgspec.structs.replace(printed, at=None)
     return DRIVER_EXCEPTION.found(
         f"{thread.exception} in {thread.place} of the driver: "
         f"{short_with_paths(thread.message, 80)}",
@@ -425,7 +423,7 @@ def _thread_finding(
             "waits (`concurrent.futures` does this for threads)."
         ),
         confidence="medium",
-        evidence=(_printed_evidence(case, thread), *_evidence(case, exception)),
+        evidence=(printed, *_evidence(case, exception)),
         retry_advice=advice,
         retry_confidence=certainty,
     )

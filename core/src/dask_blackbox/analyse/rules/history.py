@@ -474,17 +474,14 @@ def _sentence(part: UnusualPart, change: LastingChange | None = None) -> str:
     whose = "It took" if part.prefix is None else f"A task of '{part.prefix}' took"
     if part.cpu:
         whose = f"A task of '{part.prefix}' had a core for"
-    by = _by(unusual) + (f" before {day(change.since)}" if change else "")
+    by = " with this much input" if unusual.by_input else ""
+    if change is not None:
+        by += f" before {day(change.since)}"
     return (
-        f"{whose} {duration(unusual.value)}. {by}, "
+        f"{whose} {duration(unusual.value)}. After {counted(unusual.runs, 'good run')}{by}, "
         f"{duration(unusual.expected)} was expected, and up to "
         f"{duration(unusual.bar)} would have been usual."
     )
-
-
-def _by(unusual: Unusual) -> str:
-    with_input = " with this much input" if unusual.by_input else ""
-    return f"After {counted(unusual.runs, 'good run')}{with_input}"
 
 
 def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:

@@ -290,7 +290,8 @@ def _reported(case: Case, first: Row, same: list[Row], cost: Cost) -> Finding:
             "time."
         ),
         remedy=(
-            f"{_move(case, first['worker'])}"
+            f"Look at the host of {case.name_of(first['worker'])}: it is slower than the "
+            "others, or busy with something else; a worker on another host avoids the wait."
             if slow
             else (
                 f"Split its input into about {min(pieces, 1000):,} pieces: repartition "
@@ -405,13 +406,6 @@ def _slow_worker(case: Case, worker: str, prefix: str) -> str:
     if ratio < 2:  # noqa: PLR2004
         return ""
     return f" That worker took {ratio:.1f} times as long as others for all such tasks."
-
-
-def _move(case: Case, worker: str) -> str:
-    return (
-        f"Look at the host of {case.name_of(worker)}: it is slower than the others, or busy "
-        "with something else; a worker on another host avoids the wait."
-    )
 
 
 @documented("workers-idle")

@@ -97,11 +97,12 @@ def POD_NOT_STARTED(case: Case) -> Iterator[Finding]:
         "of workers" if of_workers else "of the cluster, whose scheduler never started,"
     )
     why = f": {short(state.reason.strip(), 160)}" if state.reason else ""
+    lines = units[-1].log.lines if units[-1].log is not None else ()
+    last = f" Its last line: “{short(lines[-1], 200)}”" if lines else ""
     unscheduled = state.state in UNSCHEDULED
     yield POD_NOT_STARTED.found(
         f"{many} {whose} {what.format(their=their)}{why}",
-        cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}."
-        f"{_last_line(units[-1])}",
+        cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}.{last}",
         remedy=remedy,
         retry_advice="transient" if unscheduled else None,
         retry_confidence="low" if unscheduled else None,
@@ -131,12 +132,6 @@ def _not_started(case: Case) -> list[Unit]:
         return stuck
     of_workers = [each for each in pods if each.state and each.state.worker]
     return [x for x in of_workers if x.over and x.ending in (None, "memory")]
-
-
-def _last_line(unit: Unit) -> str:
-    """Return the last line of a pod's log, as a sentence; empty: it was not read."""
-    lines = unit.log.lines if unit.log is not None else ()
-    return f" Its last line: “{short(lines[-1], 200)}”" if lines else ""
 
 
 _PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")

@@ -22,9 +22,12 @@ def RECORDING_INCOMPLETE(case: Case) -> Iterator[Finding]:
         for source, each in missing.items()
         for sentence in each
     ]
+    shown = sentences[:6]
+    if (more := len(sentences) - len(shown)) > 0:
+        shown.append(f"And {more:,} more")
     yield RECORDING_INCOMPLETE.found(
         f"The recording lacks data from {listed([_name(each) for each in missing])}",
-        cause=" ".join(f"{each}." for each in _first(sentences, 6)),
+        cause=" ".join(f"{each}." for each in shown),
         remedy="The other findings are valid, but the missing data may hide further ones."
         + (_KEEP_MORE if _has_dropped(case) else ""),
         confidence="high",
@@ -54,11 +57,6 @@ def _name(source: str) -> str:
     if " " in source:
         return source
     return f"worker {source}" if "://" in source else f"the {source}"
-
-
-def _first(sentences: list[str], most: int) -> list[str]:
-    more = len(sentences) - most
-    return [*sentences[:most], *([f"And {more:,} more"] if more > 0 else [])]
 
 
 @documented("rule-failed")

@@ -253,16 +253,15 @@ def _finding(
             *_reported_by(
                 "The scheduler did not answer", case.run.of(SchedulerUnresponsive)
             ),
-            *_reported_by("The recorder lost the connection", _of_recorder(lost)),
+            *_reported_by(
+                "The recorder lost the connection",
+                [each for each in lost if not isinstance(each, ClientDisconnected)],
+            ),
             *_disconnected(case),
             *_exit_of_scheduler(case),
             *_state_at_gateway(case, [*lost, *closing]),
         ),
     )
-
-
-def _of_recorder(lost: Sequence[_End]) -> Sequence[_End]:
-    return [each for each in lost if not isinstance(each, ClientDisconnected)]
 
 
 def _disconnected(case: Case) -> Iterator[Evidence]:
@@ -392,7 +391,9 @@ def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, 
     program = _program_of_scheduler(case)
     if reason is None and program is not None:
         how = f"its process {program_exit_text(program)}"
-    if reason is None and _became_unresponsive(case):
+    silent = len(case.run.of(SchedulerUnresponsive))
+    if reason is None and silent > len(case.run.of(SchedulerResponded)):
+        # It was frozen, blocked, or cut off, rather than dead.
         return f"it stopped answering, {_OPEN}", advice, _SILENT
     grown = how_the_scheduler_grew(case.run) if reason is None else ""
     if grown:
@@ -413,12 +414,6 @@ def _lost_worker_connection(case: Case) -> bool:
         return False
     address = closed_connection_to(case.exception)
     return address is not None and address in case.run.workers["address"].to_list()
-
-
-def _became_unresponsive(case: Case) -> bool:
-    """Return whether it was frozen, blocked, or cut off, rather than dead."""
-    silent = case.run.of(SchedulerUnresponsive)
-    return len(silent) > len(case.run.of(SchedulerResponded))
 
 
 def _client_left_first(case: Case, ends: Sequence[_End]) -> bool:

@@ -288,7 +288,9 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
     title, because, frame = "The scheduler could not read the graph", "", None
     if root is not None:
         title += f": {error_text(*root, longest=160)}"
-        because, frame = f": {class_of(root[0])}: {short(root[1], 160)}", _frame(trace)
+        because = f": {class_of(root[0])}: {short(root[1], 160)}"
+        # A class that is not there is missed by Dask's own line.
+        frame = user_frame(trace.partition(_CHAINED)[0])
     key = missed.key if missed else None
     then = f" That graph was to make {quoted_key(key)}; {_CANCELLED}" if key else ""
     refused = (
@@ -321,7 +323,10 @@ def _why_there(case: Case, root: tuple[str, str] | None, frame: Frame | None) ->
             "The scheduler runs in the driver's own process, so no environment differs: "
             "something in the graph can be pickled, and not unpickled."
         )
-    return f"The scheduler's environment lacks {_lacking(root)}."
+    lacking = "something that the driver has, or has another version of it"
+    if root is not None and class_of(root[0]) == "ModuleNotFoundError":
+        lacking = "that module, which the driver has"
+    return f"The scheduler's environment lacks {lacking}."
 
 
 def _is_the_drivers(case: Case) -> bool:
@@ -340,12 +345,6 @@ _UNMADE = (
 def _searches(frame: Frame | None) -> bool:
     """Return whether a line is where an object looks for an attribute that it does not have."""
     return frame is not None and frame.function in _SEARCHES
-
-
-def _lacking(root: tuple[str, str] | None) -> str:
-    if root is not None and class_of(root[0]) == "ModuleNotFoundError":
-        return "that module, which the driver has"
-    return "something that the driver has, or has another version of it"
 
 
 def _why_not_read(
@@ -386,14 +385,6 @@ def _missed_of_unread_graph(case: Case) -> _MissedOfGraph | None:
     if not unread:
         return None
     return _MissedOfGraph(missed.key, missed.refused.at, missed.logged)
-
-
-def _frame(traceback: str) -> Frame | None:
-    """Return the user's line that was run when the scheduler read the graph, if there is one.
-
-    A class that is not there is missed by Dask's own line.
-    """
-    return user_frame(traceback.partition(_CHAINED)[0])
 
 
 _FIND_IT = (

@@ -164,7 +164,8 @@ def P2P_FAILED(case: Case) -> Iterator[Finding]:
     named = failure is not None and class_of(failure.exception) in _CLASSES
     if phase is not None or named or case.raised(*_CLASSES):
         yield _failed_finding(case, phase, sure=named or phase is not None)
-    elif failure is not None and _is_inside(failure):
+    elif failure is not None and _SHUFFLING in failure.traceback and not failure.frame:
+        # It failed in the shuffle's own code, not in the user's.
         yield _failed_finding(case, phase, sure=False)
 
 
@@ -212,11 +213,6 @@ def _words(root: tuple[str, str]) -> str:
     return f"{root[0]}: {short(text, 160)}".rstrip(": ")
 
 
-def _is_inside(failure: TaskFailure) -> bool:
-    """Return whether a task failed in the shuffle's own code, not in the user's."""
-    return _SHUFFLING in failure.traceback and failure.frame is None
-
-
 def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
     """Return what it began with: class and message."""
     for text in (
@@ -252,12 +248,6 @@ def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
     return own
 
 
-def _fix(root: tuple[str, str]) -> str:
-    """Return how to fix what it began with, if its message says so, and a space."""
-    explanation = explained(Context(exception=root[0], message=root[1]))
-    return f"{explanation.fix} " if explanation and explanation.fix else ""
-
-
 def _remedy_p2p_failed(
     case: Case, root: tuple[str, str] | None, shuffle: Shuffle
 ) -> str:
@@ -281,8 +271,10 @@ def _remedy_p2p_failed(
             "up (`--local-directory`, `temporary-directory`)."
         )
     if root is not None:
+        explanation = explained(Context(exception=root[0], message=root[1]))
+        fix = f"{explanation.fix} " if explanation and explanation.fix else ""
         return (
-            f"{_fix(root)}Check what {root[0]} says about the data: partitions whose columns or "
+            f"{fix}Check what {root[0]} says about the data: partitions whose columns or "
             "types differ from the collection's `meta` are the usual reason. Compare "
             "`ddf.dtypes` with `ddf.map_partitions(lambda d: d.dtypes)` before the "
             f"{shuffle.kind}, and pass the actual types as `meta=`."
@@ -421,11 +413,13 @@ def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
     cost = _repeated_seconds(case, shuffles)
     died = how_died(case, case.deaths) if case.deaths else ""
     repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""
+    often = f" {counted(len(restarts), 'time')}"
+    times = often if len(restarts) > len(shuffles) else ""
     yield SHUFFLE_RESTARTED.found(
-        f"{_restarted(len(shuffles), len(restarts))} because a worker left",
+        f"{counted(len(shuffles), 'shuffle')} restarted{times} because a worker left",
         cause=(
-            f"Shuffle {short(shuffles[0], 40)} restarted "
-            f"{counted(len(restarts), 'time')}{_departed_worker_text(case, restarts[0][1]['at'])}. "
+            f"Shuffle {short(shuffles[0], 40)} restarted{often}"
+            f"{_departed_worker_text(case, restarts[0][1]['at'])}. "
             "A peer-to-peer shuffle keeps its pieces on all workers: when one leaves, "
             f"the whole shuffle restarts.{repeated}"
             + (f" {counted(len(case.deaths), 'worker')} died{died}." if died else "")
@@ -440,12 +434,6 @@ def SHUFFLE_RESTARTED(case: Case) -> Iterator[Finding]:
             for _, line in restarts[:5]
         ),
     )
-
-
-def _restarted(shuffles: int, restarts: int) -> str:
-    """Return how many shuffles restarted, and how often if that is more."""
-    times = f" {counted(restarts, 'time')}" if restarts > shuffles else ""
-    return f"{counted(shuffles, 'shuffle')} restarted{times}"
 
 
 def _departed_worker_text(case: Case, at: datetime) -> str:

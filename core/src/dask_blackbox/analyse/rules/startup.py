@@ -1334,10 +1334,10 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     if restricted:
         yield _restrictions_finding(case, hang, restricted[0])
     elif not hang.workers and hang.wanted:
-        elsewhere = _workers_at(case, hang)
-        if elsewhere:
+        left = case.run.workers["left"]
+        if elsewhere := _workers_at(case, hang):
             yield _other_cluster_finding(case, hang, elsewhere)
-        elif _all_left(case):
+        elif len(left) and not left.has_nulls() and not case.deaths:
             yield _no_workers_finding(case, hang)
 
 
@@ -1385,11 +1385,6 @@ def _other_cluster_finding(case: Case, hang: Hang, elsewhere: int) -> Finding:
         retry_advice="code",
         evidence=evidence_of_hang(case, hang),
     )
-
-
-def _all_left(case: Case) -> bool:
-    left = case.run.workers["left"]
-    return bool(len(left)) and not left.has_nulls() and not case.deaths
 
 
 def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:

@@ -736,13 +736,9 @@ def WORKER_LIFETIME(case: Case) -> Iterator[Finding]:
         if len(deaths) == 1
         else "at the end of their lifetime",
         remedy=_REMEDY,
-        retry_advice="environment" if _all_workers_left(case) else None,
+        # Where the driver waited when all workers had left, the next ones leave as early.
+        retry_advice="environment" if case.only_waits and _had_left(case) else None,
     )
-
-
-def _all_workers_left(case: Case) -> bool:
-    """Return whether the driver waited when all workers had left: the next ones leave as early."""
-    return case.only_waits and _had_left(case)
 
 
 def _had_left(case: Case) -> bool:

@@ -18,7 +18,10 @@ _DIGITS = 12
 
 def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
     """Return the fingerprint of a failure."""
-    prefix = _prefix(case, verdict)
+    prefix = verdict.subject.prefix
+    if prefix is None and verdict.subject.key:
+        prefix = case.prefix_of(verdict.subject.key)
+    prefix = normal_prefix(prefix or "")
     exception, message, frames = _raised(case, verdict)
     parts = [verdict.rule, prefix, exception, *frames, message]
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
@@ -26,13 +29,6 @@ def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
     return Fingerprint(
         id=digest[:_DIGITS], basis=short(" · ".join([verdict.rule, *texts]), 200)
     )
-
-
-def _prefix(case: Case, verdict: Finding) -> str:
-    prefix = verdict.subject.prefix
-    if prefix is None and verdict.subject.key:
-        prefix = case.prefix_of(verdict.subject.key)
-    return normal_prefix(prefix or "")
 
 
 def _raised(case: Case, verdict: Finding) -> tuple[str, str, list[str]]:
