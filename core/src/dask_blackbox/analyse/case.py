@@ -481,6 +481,11 @@ class Case:
         """Return the prefix of a key."""
         return self._prefixes.get(key) or prefix_of(key)
 
+    def subject(self, key: str | None, worker: str | None = None) -> Subject:
+        """Return what a finding about a task is about; a key that is not known has no prefix."""
+        prefix = self.prefix_of(key) if key else None
+        return Subject(key=key, prefix=prefix, worker=worker)
+
     @_fact
     def _prefixes(self) -> dict[str, str]:
         errors = self.run.errors.select("key", "prefix").drop_nulls().unique()

@@ -174,7 +174,7 @@ def _closed_worker_finding(
             + (_KEEPS_COPIES if several_workers(case) else "")
         ),
         confidence="high",
-        subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
+        subject=case.subject(lost[0], worker),
         evidence=(
             *case.exception_evidence(),
             *(_held(fact, case.name_of(fact.subject)) for fact in removed[-3:]),
@@ -199,7 +199,7 @@ def _released_finding(case: Case, key: str, missing: MissingData) -> Finding:
         f"{quoted_key(gone)}, which {text.cause}",
         remedy=text.remedy,
         confidence=text.sure if missing.logged else "medium",
-        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        subject=case.subject(gone),
         evidence=(
             _requested(case, key, missing),
             *case.exception_evidence(),
@@ -569,6 +569,6 @@ def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding
         ),
         remedy=f"{UNIQUE_KEYS} Then recompute this run's result.",
         confidence="high",
-        subject=Subject(key=keys[0], prefix=case.prefix_of(keys[0])),
+        subject=case.subject(keys[0]),
         evidence=tuple(evidence[:3]),
     )

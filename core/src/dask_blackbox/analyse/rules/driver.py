@@ -983,10 +983,7 @@ def UNKNOWN(case: Case) -> Iterator[Finding]:
             )
         ),
         confidence="low",
-        subject=Subject(
-            key=blame.guilty,
-            prefix=case.prefix_of(blame.guilty) if blame.guilty else None,
-        ),
+        subject=case.subject(blame.guilty),
         evidence=(
             *case.exception_evidence(),
             *(evidence_of(case, blame.deaths) if blame.deaths else ()),

@@ -71,7 +71,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     TaskSignalled,
 )
-from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import (
     capital,
     class_of,
@@ -295,7 +295,7 @@ def _ended_by_a_task(case: Case, sent: TaskSignalled, after: str) -> Finding:
         confidence="high",
         retry_advice="code",
         retry_confidence="medium",
-        subject=Subject(key=sent.subject, prefix=case.prefix_of(sent.subject)),
+        subject=case.subject(sent.subject),
         evidence=(
             Evidence(
                 text=f"{sender} sent {sent.signal} to {to}{at}",
@@ -719,7 +719,7 @@ def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Findi
         confidence="high" if match else "medium",
         retry_advice=why.retry_advice,
         retry_confidence="medium",
-        subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        subject=case.subject(key),
         evidence=(
             *case.exception_evidence(),
             *asked.evidence,

@@ -308,7 +308,7 @@ def _frozen_finding(
         ).replace("  ", " "),
         remedy=remedy_of_frozen(frozen),
         confidence="high" if known else "medium",
-        subject=Subject(key=key, prefix=case.prefix_of(key), worker=last.address),
+        subject=case.subject(key, last.address),
         evidence=(
             *native_evidence(last.process, hang.at),
             *evidence_of_hang(case, hang),
@@ -332,9 +332,7 @@ def _blocked_loops_finding(
         ),
         remedy=blocker.remedy,
         confidence="high" if all(each.waits for each in frozen) else "medium",
-        subject=Subject(
-            key=task.key, prefix=case.prefix_of(task.key), worker=last.address
-        ),
+        subject=case.subject(task.key, last.address),
         evidence=(
             *((evidence_of_position(position),) if position else ()),
             *evidence_of_hang(case, hang),

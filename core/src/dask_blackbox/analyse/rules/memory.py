@@ -282,7 +282,7 @@ def RESULT_TOO_LARGE(case: Case) -> Iterator[Finding]:
             f"for the inputs and the result.{beyond_host(case, wanted)}"
         ),
         confidence="high",
-        subject=Subject(key=key, prefix=case.prefix_of(key), worker=refused["worker"]),
+        subject=case.subject(key, refused["worker"]),
         evidence=(
             Evidence(
                 text=short(refused[0], 400),

@@ -49,7 +49,7 @@ from dask_blackbox.events import (
     GraphUpdated,
     SchedulerInfo,
 )
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import (
     article,
     class_of,
@@ -303,7 +303,7 @@ def GRAPH_NOT_DESERIALIZABLE(case: Case) -> Iterator[Finding]:
         f"{_why_there(case, root, frame)}{then}",
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high" if missed is None or missed.logged else "medium",
-        subject=Subject(key=key, prefix=case.prefix_of(key)) if key else Subject(),
+        subject=case.subject(key),
         evidence=(
             *case.exception_evidence(),
             *(
@@ -684,9 +684,7 @@ def DEPENDENCY_NOT_SERIALIZABLE(case: Case) -> Iterator[Finding]:
             "because nothing is sent."
         ),
         confidence=case.hang_confidence,
-        subject=Subject(
-            key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
-        ),
+        subject=case.subject(dependency, task.worker),
         evidence=(*log_evidence(case, NOT_SERIALIZED), *evidence_of_hang(case, hang)),
     )
 
@@ -718,9 +716,7 @@ def _unreadable_findings(
             + " On a single worker it works only because nothing is sent."
         ),
         confidence=case.hang_confidence,
-        subject=Subject(
-            key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
-        ),
+        subject=case.subject(dependency, task.worker),
         evidence=(
             *log_evidence(case, NOT_DESERIALIZED),
             *evidence_of_hang(case, hang),

@@ -1275,7 +1275,7 @@ def NO_VALID_WORKER(case: Case) -> Iterator[Finding]:
         cause=cause,
         remedy=remedy,
         confidence="high",
-        subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        subject=case.subject(key),
         evidence=case.exception_evidence(),
     )
 
@@ -1410,7 +1410,7 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
         ),
         remedy=_remedy_no_valid_worker(restriction, task),
         confidence="medium" if loose else case.hang_confidence,
-        subject=Subject(key=key, prefix=case.prefix_of(key)),
+        subject=case.subject(key),
         evidence=evidence_of_hang(case, hang),
     )
 

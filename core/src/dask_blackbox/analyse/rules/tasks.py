@@ -93,7 +93,6 @@ from dask_blackbox.finding import (
     Finding,
     RetryAdvice,
     Severity,
-    Subject,
 )
 from dask_blackbox.formatting import (
     article,
@@ -702,11 +701,7 @@ def ACTOR_LOST(case: Case) -> Iterator[Finding]:
         confidence="high" if named and (end.is_death or actor) else "medium",
         retry_advice=end.retry_advice,
         retry_confidence="medium" if end.retry_advice else None,
-        subject=Subject(
-            key=key,
-            prefix=case.prefix_of(key) if key else None,
-            worker=actor.worker if actor else None,
-        ),
+        subject=case.subject(key, actor.worker if actor else None),
         evidence=(*case.exception_evidence(), *_given_up(actor), *end.evidence),
     )
 
