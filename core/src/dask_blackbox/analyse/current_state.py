@@ -287,6 +287,8 @@ def _running_task(
     took = f"'{short(longest.prefix, 40)}' has been running for {duration(lasted)}"
     at = code_line(longest.own_frame, " at ", name_only=True)
     done = f"{work.text}; " if work.text else ""
+    stack = f"Its stack:\n{longest.lines()}"
+    shown = Evidence(text=stack, source="events", at=hang.at)
     return CurrentState(
         text=f"Running for {duration(seconds_of(case.run))}: {done}{took}{at}",
         waits=late and usual.longest is not None,
@@ -302,13 +304,7 @@ def _running_task(
         if usual.longest is not None and not late
         else None,
         ends=_call_returns(longest),
-        evidence=(
-            Evidence(
-                text=f"Its stack:\n{longest.lines()}", source="events", at=hang.at
-            ),
-        )
-        if longest.stack
-        else (),
+        evidence=(shown,) if longest.stack else (),
     )
 
 

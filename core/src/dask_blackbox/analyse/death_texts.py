@@ -211,12 +211,12 @@ def _counted_besides(case: Case) -> str:
     if not closed or case.blame.failure is None:
         return ""
     why = sorted({short(reasons[address], 40) for address in closed})
-    dropped = (
-        "; a cluster object closes workers that are still restarting after "
-        "`distributed.deploy.lost-worker-timeout`"
-        if any(reason.startswith("nanny-close") for reason in why)
-        else ""
-    )
+    dropped = ""
+    if any(reason.startswith("nanny-close") for reason in why):
+        dropped = (
+            "; a cluster object closes workers that are still restarting after "
+            "`distributed.deploy.lost-worker-timeout`"
+        )
     return (
         f"For that task, Dask also counts {counted(len(closed), 'worker')} that closed "
         f"while holding it ({', '.join(why)}{dropped})."

@@ -554,12 +554,12 @@ def KEY_COLLISION(case: Case) -> Iterator[Finding]:
 
 
 def _same_keys(case: Case, keys: list[str], evidence: list[Evidence]) -> Finding:
-    wrong = (
-        "The run succeeded, but its result contains the older task's result wherever "
-        "the newer one was intended"
-        if case.state == "succeeded"
-        else "Tasks that depend on the key may have used the older task's result"
-    )
+    wrong = "Tasks that depend on the key may have used the older task's result"
+    if case.state == "succeeded":
+        wrong = (
+            "The run succeeded, but its result contains the older task's result wherever "
+            "the newer one was intended"
+        )
     return KEY_COLLISION.found(
         f"Different tasks had the same key: {quoted(keys)}",
         cause=(

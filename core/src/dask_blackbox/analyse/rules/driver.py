@@ -845,11 +845,11 @@ def _exit_cause(case: Case, code: int, then: str, last: str | None) -> str:
     exit_call = case.outcome.exit
     place = code_line(exit_call)
     how = (
-        f"{place} called `{exit_call.call}({code})`"
-        if place and exit_call is not None
-        else f"its own code called `sys.exit({code})` or raised `SystemExit({code})`, or "
+        f"its own code called `sys.exit({code})` or raised `SystemExit({code})`, or "
         "it failed before the recorder was attached"
     )
+    if place and exit_call is not None:
+        how = f"{place} called `{exit_call.call}({code})`"
     output = short(without_log_prefix(last or ""), 200)
     printed = f" Its last output: “{output}”." if output else ""
     return (
@@ -964,12 +964,10 @@ def UNKNOWN(case: Case) -> Iterator[Finding]:
         return
     known, wanted = _known_facts(case), _missing_data_text(case)
     blame = case.blame
-    what = (
-        f"Workers died{f' {len(blame.deaths)} times' if len(blame.deaths) > 1 else ''}"
-        ", cause unknown"
-        if blame.deaths or case.raised("KilledWorker")
-        else "The run failed, and the recording does not say why"
-    )
+    what = "The run failed, and the recording does not say why"
+    if blame.deaths or case.raised("KilledWorker"):
+        times = f" {len(blame.deaths)} times" if len(blame.deaths) > 1 else ""
+        what = f"Workers died{times}, cause unknown"
     yield UNKNOWN.found(
         what,
         cause=" ".join([*known, wanted]),

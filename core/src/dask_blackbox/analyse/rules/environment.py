@@ -336,12 +336,9 @@ def _shadowing_file_finding(
 ) -> Finding:
     """Return that a file on the workers hides an installed package, or a module of Python."""
     name = package_of(case, module.partition(".")[0])
-    other = (
-        f"'{name}' is a module of Python"
-        if _is_pythons(module)
-        else f"The driver has the package '{name}' installed"
-    )
-    hidden = f"Python's '{name}'" if _is_pythons(module) else f"the installed '{name}'"
+    other, hidden = f"The driver has the package '{name}' installed", "the installed"
+    if _is_pythons(module):
+        other, hidden = f"'{name}' is a module of Python", "Python's"
     found = verdict_on_failure(
         case,
         ENVIRONMENT_MISMATCH,
@@ -354,7 +351,7 @@ def _shadowing_file_finding(
         ),
         remedy=(
             f"Remove or rename {short_with_paths(file, 120)} on the workers, or start them in "
-            f"another folder: it takes precedence over {hidden}."
+            f"another folder: it takes precedence over {hidden} '{name}'."
         ),
     )
     return msgspec.structs.replace(found, confidence="medium")
@@ -363,12 +360,12 @@ def _shadowing_file_finding(
 def _remedy_environment_mismatch(case: Case, module: str | None) -> str:
     version = driver_has_package(case, module) if module else None
     pin = f"=={version}" if version else ""
-    install = (
-        f"Install '{package_of(case, module)}{pin}' in the workers' image or environment"
-        if module
-        else "Install the same packages, in the same versions, for driver, scheduler and "
-        "workers"
-    )
+    install = "Install the same packages, in the same versions, for driver, scheduler and workers"
+    if module:
+        install = (
+            f"Install '{package_of(case, module)}{pin}' in the workers' image or "
+            "environment"
+        )
     more = (
         ", as the driver has it."
         if pin

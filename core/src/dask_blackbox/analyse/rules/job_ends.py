@@ -189,20 +189,21 @@ def WORKER_JOB_MEMORY(case: Case) -> Iterator[Finding]:
     of = f" {than} its limit of {size(limit)}" if limit else ""
     pods = _are_pods(units)
     word = "container" if pods else next((each.word for each in units), "job")
-    above = (
-        f"Dask's own limit of {size(own)} was above that of the {word}, so Dask never "
-        f"spilled or paused in time: set `memory_limit` below the {word}'s. "
-        if own and limit and own > limit
-        else ""
-    )
+    above = ""
+    if own and limit and own > limit:
+        above = (
+            f"Dask's own limit of {size(own)} was above that of the {word}, so Dask never "
+            f"spilled or paused in time: set `memory_limit` below the {word}'s. "
+        )
+    how, more = f"used too much memory{at}{of}", ""
+    if pods:
+        how, more = _was_killed(units, limit), _both_limits(own, limit)
     yield from verdict_on_units(
         case,
         WORKER_JOB_MEMORY,
         deaths,
-        how=f"because {jobs(units)} {_was_killed(units, limit)}"
-        if pods
-        else f"because {jobs(units)} used too much memory{at}{of}",
-        more=_both_limits(own, limit) if pods else "",
+        how=f"because {jobs(units)} {how}",
+        more=more,
         remedy=f"{above}{_more_memory(units)}: start "
         f"with {need(wanted)}. Or {memory.less_at_once()}.",
         worker_memory=wanted,
@@ -232,10 +233,12 @@ def killed_in_full_units(
     had = f"Dask's own limit of {size(own)}" if own else "Dask had no limit, which"
     too_high = (
         f"{had} was above that of the {word}, so Dask never spilled or paused in time"
-        if own > limit or not own
-        else f"{had} leaves too little of the {word}'s {size(limit)} for the nanny and for "
-        "what a task allocates at once"
     )
+    if 0 < own <= limit:
+        too_high = (
+            f"{had} leaves too little of the {word}'s {size(limit)} for the nanny and for "
+            "what a task allocates at once"
+        )
     wanted = max(int(_AMPLE * limit), memory.wanted)
     retained = retained_memory_of(case, deaths[-1])
     seen = f" (last sample: {size(memory.seen)})" if memory.seen else ""

@@ -496,15 +496,14 @@ def MEMORY_LEAK(case: Case) -> Iterator[Finding]:
     a_second = worst.bytes / (worst.seconds * (_PARTS - 2) / _PARTS)
     a_task = worst.bytes / max(worst.tasks * (_PARTS - 2) / _PARTS, 1)
     name = busiest_prefix(case.run.tasks.filter(pl.col("worker") == worst.worker))
-    left = (
-        f" At this rate it reaches its limit of {size(worst.limit)} after "
-        f"{duration(max(0.95 * worst.limit - worst.floors[-1], 0) / a_second)} more."
-        if worst.limit
-        else ""
-    )
-    life = (
-        max(60.0, 0.5 * worst.limit / a_second) if worst.limit else 10 * worst.seconds
-    )
+    left, life = "", 10 * worst.seconds
+    if worst.limit:
+        seconds = max(0.95 * worst.limit - worst.floors[-1], 0) / a_second
+        left = (
+            f" At this rate it reaches its limit of {size(worst.limit)} after "
+            f"{duration(seconds)} more."
+        )
+        life = max(60.0, 0.5 * worst.limit / a_second)
     yield MEMORY_LEAK.found(
         f"Workers retained {size(total)} of unmanaged memory, and it kept growing",
         cause=(
@@ -617,12 +616,9 @@ def SPILLING(case: Case) -> Iterator[Finding]:
     if slow:
         sure, grave = "high", "warning"
         cost = Cost(amount=disk, share=disk / (disk + compute))
-    waited = (
-        f" Tasks waited {duration(disk)} for spilled data and computed for "
-        f"{duration(compute)}."
-        if disk
-        else ""
-    )
+    waited = ""
+    if disk:
+        waited = f" Tasks waited {duration(disk)} for spilled data and computed for {duration(compute)}."
     yield SPILLING.found(
         f"Workers spilled {size(total)} to disk",
         cause=(

@@ -158,12 +158,12 @@ def _receives(case: Case, found: _Overload) -> bool:
 
 def _reasons(case: Case, found: _Overload) -> str:
     """Return what else than the number of tasks may make a scheduler slow, as far as known."""
-    text = (
-        ""
-        if _receives(case, found)
-        else " That is far more than the usual one or two milliseconds per task: something "
-        "else keeps it busy."
-    )
+    text = ""
+    if not _receives(case, found):
+        text = (
+            " That is far more than the usual one or two milliseconds per task: something "
+            "else keeps it busy."
+        )
     edges, tasks = case.task_activity.edges
     if edges >= MANY_EDGES * max(tasks, 1):
         text += (

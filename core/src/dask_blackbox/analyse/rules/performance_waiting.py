@@ -247,12 +247,12 @@ def CPU_OVERSUBSCRIBED(case: Case) -> Iterator[Finding]:
 
 
 def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
-    libraries = (
-        f" Meanwhile, libraries computed for {duration(native)} in their own threads: "
-        f"OMP_NUM_THREADS or a similar variable is set to {worst.native} on that host."
-        if native
-        else ""
-    )
+    libraries = ""
+    if native:
+        libraries = (
+            f" Meanwhile, libraries computed for {duration(native)} in their own threads: "
+            f"OMP_NUM_THREADS or a similar variable is set to {worst.native} on that host."
+        )
     return (
         f"On {worst.name}, workers with {counted(worst.threads, 'thread')} used "
         f"{worst.load:.0%} of {counted(worst.cores, 'core')}. Tasks of "

@@ -195,23 +195,26 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
         return _not_read_again(case, what, unread)
     thing = _object_itself(refusal)
     held = None if thing is None else short(thing["what"], 80).strip("'")
-    holds = f"{what} holds {article(held)} {held}" if held else ""
-    said = (Evidence(text=short(refusal, 400), source="driver"),) if held else ()
-    return GRAPH_NOT_SERIALIZABLE.found(
-        f"Dask could not name a task by its inputs: {holds or f'{what} cannot be hashed'}",
-        cause="Dask raised TokenizationError before anything reached the scheduler. It "
-        "derives the names of tasks from their pickled inputs, and "
-        + (
-            f"{holds}, which cannot be pickled."
-            if holds
-            else f"{what} cannot be pickled deterministically. Usually it holds or closes over "
-            "something that cannot be pickled."
-        ),
-        remedy=_remedy_graph_not_serializable(held, refusal)
-        if held
-        else "Check the arguments and what the function closes over. Open connections, "
+    title, said = f"{what} cannot be hashed", tuple[Evidence, ...]()
+    why = (
+        f"{what} cannot be pickled deterministically. Usually it holds or closes over "
+        "something that cannot be pickled."
+    )
+    remedy = (
+        "Check the arguments and what the function closes over. Open connections, "
         "locks, files and clients inside the task. If it can be pickled, add "
-        "`__dask_tokenize__` to the class, or name the tasks with `key=`.",
+        "`__dask_tokenize__` to the class, or name the tasks with `key=`."
+    )
+    if held:
+        title = f"{what} holds {article(held)} {held}"
+        said = (Evidence(text=short(refusal, 400), source="driver"),)
+        why = f"{title}, which cannot be pickled."
+        remedy = _remedy_graph_not_serializable(held, refusal)
+    return GRAPH_NOT_SERIALIZABLE.found(
+        f"Dask could not name a task by its inputs: {title}",
+        cause="Dask raised TokenizationError before anything reached the scheduler. It "
+        f"derives the names of tasks from their pickled inputs, and {why}",
+        remedy=remedy,
         confidence="high" if held else "medium",
         evidence=(*case.exception_evidence(), *said),
     )
@@ -542,13 +545,11 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
     made = _MADE.search(exception.message)
     missing = missing_module(exception.message)
     suspects = _that_returned(case, made["type"]) if made else _of(case, missing)
-    first = suspects[0] if suspects else {}
-    whose = (
-        f" {quoted_key(first['key'])} on {case.name_of(first['worker'])} had returned such "
-        "an object."
-        if suspects
-        else ""
-    )
+    first, whose = Row(), ""
+    if suspects:
+        first = suspects[0]
+        key, worker = quoted_key(first["key"]), case.name_of(first["worker"])
+        whose = f" {key} on {worker} had returned such an object."
     return RESULT_NOT_SERIALIZABLE.found(
         f"The driver could not read a result: {error_text(name, exception.message)}",
         cause=(

@@ -1306,17 +1306,24 @@ def _no_worker_yet_finding(case: Case) -> Finding:
     failure, preload = case.blame.failure, _running_preload(case)
     message = failure.message if failure is not None else ""
     text = message or (case.exception.message if case.exception is not None else "")
-    what = f" when '{short(failure.called, 40)}' timed out" if failure else ""
-    return NO_VALID_WORKER.found(
-        f"No worker had joined{what}" + (f"; {preload.title}" if preload else ""),
-        cause=f"{short(text, 400).rstrip('.')}. No worker had joined by then."
-        + (f" {preload.cause}" if preload else ""),
-        remedy=(
-            f"Make the preload {preload.module} faster, or prepare what it needs before the run."
-            if preload
-            else "Check why workers are not there yet: their command, their queue, or what they "
-            "do as they start."
+    title = "No worker had joined"
+    if failure is not None:
+        title += f" when '{short(failure.called, 40)}' timed out"
+    cause = f"{short(text, 400).rstrip('.')}. No worker had joined by then."
+    remedy = (
+        "Check why workers are not there yet: their command, their queue, or what they do as "
+        "they start."
+    )
+    if preload is not None:
+        title, cause = f"{title}; {preload.title}", f"{cause} {preload.cause}"
+        remedy = (
+            f"Make the preload {preload.module} faster, or prepare what it needs before "
+            "the run."
         )
+    return NO_VALID_WORKER.found(
+        title,
+        cause=cause,
+        remedy=remedy
         + " If they only need more time, raise `distributed.scheduler.no-workers-timeout`, or "
         "call `client.wait_for_workers(…)` before you submit.",
         confidence="high",
@@ -1394,12 +1401,12 @@ def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Findi
     if number > 1:
         others = f" {counted(number, 'task')} waited for the same reason."
     others += _waiting_for_these(case, hang)
-    loose = (
-        " Its restriction is loose (`allow_other_workers`), so Dask should have used "
-        "another worker, but did not."
-        if task.loose and hang.workers
-        else ""
-    )
+    loose = ""
+    if task.loose and hang.workers:
+        loose = (
+            " Its restriction is loose (`allow_other_workers`), so Dask should have used "
+            "another worker, but did not."
+        )
     return NO_VALID_WORKER.found(
         _title_of_restricted(case, key, restriction),
         cause=(

@@ -216,9 +216,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             "The driver's traceback continues in code that ran on the cluster: "
             f"{name}: {short(exception.message, 300)}{at_frame(frame)}. {how}"
         ),
-        remedy=f"Look at {code_line(frame)}{fix}"
-        if frame
-        else f"Look at its traceback{fix}",
+        remedy=f"Look at {code_line(frame) or 'its traceback'}{fix}",
         confidence="medium",
         evidence=case.exception_evidence(),
         retry_advice=advice,
@@ -534,12 +532,9 @@ def _retry(case: Case, failure: TaskFailure, name: str) -> str:
     if passed:
         start = f"{passed} of {counted(raised, 'task')} that raised {what} finished at another attempt"
     elif failure.advice.advice == "unknown":
-        tried = f"All {failure.attempts} attempts raised {name}: look at its input"
-        advice = (
-            tried
-            if failure.attempts > 1
-            else f"Nothing recorded says that {what} passes: run this task again with its input before you add retries"
-        )
+        advice = f"Nothing recorded says that {what} passes: run this task again with its input before you add retries"
+        if failure.attempts > 1:
+            advice = f"All {failure.attempts} attempts raised {name}: look at its input"
         return f"{advice}.{_replay(case, failure)}"
     elif is_of_a_limit(failure.message_of[1]):
         start = "A service that refuses too many requests accepts them later"

@@ -221,13 +221,13 @@ def KERNEL_OOM(case: Case) -> Iterator[Finding]:
     if units := full_units_at(case, deaths):
         yield from killed_in_full_units(case, KERNEL_OOM, deaths, units, memory)
         return
-    limit = (
-        f"Dask's own limit of {size(memory.limit)} was above what the container or host "
-        "has, so Dask never spilled or paused in time. Set `memory_limit` below the "
-        "container's limit, and give the container more: "
-        if memory.limit
-        else "Dask had no limit: set `memory_limit` below the container's, and "
-    )
+    limit = "Dask had no limit: set `memory_limit` below the container's, and "
+    if memory.limit:
+        limit = (
+            f"Dask's own limit of {size(memory.limit)} was above what the container or host "
+            "has, so Dask never spilled or paused in time. Set `memory_limit` below the "
+            "container's limit, and give the container more: "
+        )
     guessed = not any(death.oom_kills for death in deaths)
     if guessed:
         limit = (
@@ -687,6 +687,18 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
     of_memory = 2 * len(full) > len(deaths)
     manager = manager_of(case.run, deaths[-1].address)
     hosts = sorted({death.host for death in deaths if death.host})
+    advice: RetryAdvice | None = None
+    if manager:
+        advice, remedy = "unknown", _ask(manager, deaths)
+    else:
+        remedy = (
+            "Check what the platform reports about "
+            f"{listed(hosts) if hosts else 'the host'}: a pod that was evicted or killed "
+            "for memory (`kubectl describe pod`: OOMKilled, exit code 137), a lost node, a "
+            f"network failure.{'' if of_memory else _AGAIN}"
+        )
+    if of_memory:
+        advice, remedy = "memory", f"{_FULL}{remedy}"
     yield from verdict_on_deaths(
         case,
         WORKER_HOST_LOST,
@@ -694,19 +706,8 @@ def WORKER_HOST_LOST(case: Case) -> Iterator[Finding]:
         how="together with its nanny"
         if len(deaths) == 1
         else "together with their nannies",
-        remedy=(_FULL if of_memory else "")
-        + (
-            _ask(manager, deaths)
-            if manager
-            else (
-                "Check what the platform reports about "
-                f"{listed(hosts) if hosts else 'the host'}: a pod that was evicted or "
-                "killed for memory (`kubectl describe pod`: OOMKilled, exit code 137), a "
-                "lost node, a network failure."
-            )
-            + ("" if of_memory else _AGAIN)
-        ),
-        retry_advice="memory" if of_memory else "unknown" if manager else None,
+        remedy=remedy,
+        retry_advice=advice,
     )
 
 
