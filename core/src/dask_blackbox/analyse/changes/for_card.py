@@ -13,7 +13,6 @@ from dask_blackbox.analyse.changes.attribution import (
     listed_changes,
     ranked_changes,
 )
-from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked, VerdictContext
 from dask_blackbox.analyse.earlier_runs import (
     History,
@@ -50,11 +49,15 @@ def changes_of_run(
     blames = (case.failed and not stopped) or any(
         each.rule in _UNUSUAL for each in others
     )
+    compare = None
+    if good is not None:
+        runs = (RunAddress.of_run(each).name for each in (good, sketch))
+        compare = command("compare", *runs, store=store_of(case.run.url))
     return changes_on_card(
         case.history,
         sketch,
         verdict_context(case, verdict),
-        compare=None if good is None else _command(good, sketch, case.run.url),
+        compare=compare,
         blames=blames,
     )
 
@@ -72,11 +75,6 @@ def verdict_context(case: Case, verdict: Finding | None) -> VerdictContext:
     if prefix is None and verdict.subject.key:
         prefix = case.prefix_of(verdict.subject.key)
     return VerdictContext(verdict, traceback, prefix)
-
-
-def _command(good: Sketch, sketch: Sketch, url: str | None) -> str:
-    runs = (RunAddress.of_run(each).name for each in (good, sketch))
-    return command("compare", *runs, store=store_of(url))
 
 
 _MOST = 100
@@ -169,11 +167,6 @@ def _no_good_run_text(past: Past) -> str:
     return "No earlier run of this job succeeded, so there is none to compare with."
 
 
-def _after(change: Difference) -> str:
-    """Return the new value; for code its place, because a hash is no use to a reader."""
-    return f"{change.after} ({change.where})" if change.where else change.after or ""
-
-
 def as_changes(found: Sequence[Ranked]) -> tuple[Change, ...]:
     """Return changes as cards have them; a diff of the same function is in one of them."""
     shown: set[str] = set()
@@ -185,11 +178,16 @@ def _as_change(each: Ranked, shown: set[str]) -> Change:
     diff = None if change.diff in shown else change.diff
     if diff is not None:
         shown.add(diff)
+    after = change.after
+    if after is not None:
+        # Of code its place, too: a hash is no use to a reader.
+        place = f" ({change.where})" if change.where else ""
+        after = short(f"{after}{place}", _LONGEST)
     return Change(
         kind=change.kind,
         what=short(change.what, _LONGEST),
         before=None if change.before is None else short(change.before, _LONGEST),
-        after=None if change.after is None else short(_after(change), _LONGEST),
+        after=after,
         rarity=None if each.rarity is None else round(each.rarity, 4),
         why=each.why,
         diff=diff,

@@ -497,6 +497,7 @@ def _unpicklable_result_text(
     else:
         inside = ""
     why = _why(exception.message)
+    refused = _CANNOT.search(why)  # what pickle refused, else what held it
     what = quoted(list(dict.fromkeys(row["prefix"] for row in suspects)))
     first = suspects[0] if suspects else {}
     key, worker = first.get("key"), first.get("worker")
@@ -520,8 +521,8 @@ def _unpicklable_result_text(
         ),
         remedy=(
             f"Return plain data from {what if suspects else 'the task'} (arrays, "
-            f"frames, paths, settings) and create the {_refused(why, kind)} where it "
-            "is used. If only workers need it, don't fetch it: pass the future."
+            f"frames, paths, settings) and create the {refused['what'] if refused else kind} "
+            "where it is used. If only workers need it, don't fetch it: pass the future."
         ),
         confidence="high",
         subject=subject_of(first),
@@ -619,12 +620,6 @@ def _why(text: str) -> str:
     lines = text.partition("\n")[2]
     found = raised_at_end(lines) if lines else None
     return f" ({short(found[1] or class_of(found[0]), 120)})" if found else ""
-
-
-def _refused(why: str, kind: str) -> str:
-    """Return what is not to be returned: what pickle refused, else what held it."""
-    found = _CANNOT.search(why)
-    return found["what"] if found else kind
 
 
 def _of(case: Case, module: str | None) -> list[Row]:
