@@ -177,11 +177,11 @@ def _cause_from_manager(death: WorkerExit, run: RunTables) -> ExitCause | None:
         return None  # its nanny has seen that the kernel killed the worker alone
     slug, did = _ENDED_BY_MANAGER[unit.ending]
     because = f"{unit.manager} {did.format(unit=f'{unit.word} {unit.id}')}"
-    if unit.ending == "cancelled" and unit.state is not None and unit.state.by:
+    if unit.ending == "cancelled" and unit.state.by:
         because += f" by {unit.state.by}"
     if unit.line:
         because += f" (its log: “{short(unit.line.strip(), 160)}”)"
-    elif unit.state is not None:
+    elif unit.states:
         reason = f", reason {unit.state.reason}" if unit.state.reason else ""
         because += f" (state {unit.state.state}{reason})"
     return ExitCause(slug, "high", because)
@@ -245,7 +245,7 @@ def _unless_managed(
         return ExitCause(slug, "high", because)
     said = silence(run, manager)
     unit = units_of(run).of_worker(death.address, death.name)
-    if not said and unit is not None and unit.state is not None:
+    if not said and unit is not None and unit.states:
         reason = f" ({short(unit.state.reason, 120)})" if unit.state.reason else ""
         said = (
             f"{manager} reports its {unit.word} {unit.id} as {unit.state.state}{reason}"

@@ -115,9 +115,9 @@ def _processes_of(run: RunTables) -> list[WorkerProcess]:
 
 def _unit_text(unit: Unit) -> str:
     """Return in which unit a worker ran, and what its manager said of that last."""
-    state = unit.state.state if unit.state is not None else ""
+    state = f": {unit.state.state}" if unit.state.state else ""
     where = f" on {unit.node}" if unit.node else ""
-    return f"{unit.manager} {unit.word} {unit.id}{where}{f': {state}' if state else ''}"
+    return f"{unit.manager} {unit.word} {unit.id}{where}{state}"
 
 
 def process_numbers(

@@ -29,7 +29,7 @@ def stopped_of(run: RunTables) -> Stopped | None:
 def _by_its_manager(run: RunTables) -> Stopped | None:
     """Return that the job which the driver ran in was ended, and the driver by its signal."""
     unit = units_of(run).of_driver
-    if unit is None or unit.ending not in _REASONS or unit.state is None:
+    if unit is None or unit.ending not in _REASONS or not unit.states:
         return None
     if signal_of_driver(run) not in {*ASKED, "SIGKILL"}:
         return None

@@ -127,9 +127,14 @@ class Unit:
     pending: UnitState | None = None
 
     @property
-    def state(self) -> UnitState | None:
-        """What the manager said of it last."""
-        return self.states[-1] if self.states else None
+    def state(self) -> UnitState:
+        """What the manager said of it last; an empty state, if it said nothing."""
+        return self.states[-1] if self.states else UnitState()
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The last lines of its own log, if it was read."""
+        return self.log.lines if self.log is not None else ()
 
     @property
     def node(self) -> str:
@@ -139,7 +144,7 @@ class Unit:
     @property
     def ending(self) -> UnitEnding | None:
         """Why its manager ended it; None: it did not, or it is not known."""
-        said = f"{self.state.state} {self.state.reason}" if self.state else ""
+        said = f"{self.state.state} {self.state.reason}"
         for ending, pattern in _STATES if self.over or self.ends else ():
             if bounded(pattern).search(said):
                 return ending
@@ -156,8 +161,6 @@ class Unit:
     def _limit_met(self) -> UnitEnding | None:
         """Which limit it had reached, as far as its own figures say; None: they do not."""
         state, lasted = self.state, self.lasted or 0.0
-        if state is None:
-            return None
         if state.memory_limit and (state.memory or 0) >= state.memory_limit:
             return "memory"
         return "time-limit" if state.time_limit and lasted >= state.time_limit else None
@@ -195,14 +198,14 @@ class Unit:
         return ""
 
     def _line_of(self, pattern: str) -> str:
-        lines = self.log.lines if self.log is not None else ()
-        return next((x for x in reversed(lines) if bounded(pattern).search(x)), "")
+        said = bounded(pattern).search
+        return next((line for line in reversed(self.lines) if said(line)), "")
 
     @property
     def lasted(self) -> float | None:
         """Seconds from its start to its end; None: not known."""
         state = self.state
-        if state is None or not state.started or not state.ended or not self.over:
+        if not state.started or not state.ended or not self.over:
             return None
         return state.ended - state.started
 
@@ -269,7 +272,7 @@ class Units:
         for each in self.named(name) if unit is None else ():
             return each
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
-        at = [e for e in self.all if host and e.state and e.state.address == host]
+        at = [each for each in self.all if host and each.state.address == host]
         return at[0] if len(at) == 1 else None
 
     def is_placed(self, address: str) -> bool:
@@ -374,7 +377,7 @@ def _ended_at(unit: Unit, at: float) -> Unit | None:
     """Return a unit if its manager ended it at about a moment."""
     if unit.ending is None:
         return None
-    ended = unit.state.ended if unit.over and unit.state is not None else None
+    ended = unit.state.ended if unit.over else None
     apart = abs(ended - at) if ended is not None else 0.0
     of_deletion = unit.word == "pod" and unit.ending == "cancelled"
     return unit if apart <= (_AT_ONCE if of_deletion else _APART) else None

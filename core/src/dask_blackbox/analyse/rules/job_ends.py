@@ -72,7 +72,7 @@ def verdict_on_units(
 def evidence_of_unit(unit: Unit) -> Evidence:
     """Return what a manager said of a unit, as evidence."""
     state = unit.state
-    if state is None:
+    if not unit.states:
         return Evidence(
             text=f"The log of {unit.word} {unit.id}: {unit.line}", source="events"
         )
@@ -117,8 +117,8 @@ def WORKER_TIME_LIMIT(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     units = units_at(case, deaths)
-    limits = [unit.state.time_limit for unit in units if unit.state]
-    limit = next((each for each in reversed(limits) if each), None)
+    limits = (unit.state.time_limit for unit in reversed(units))
+    limit = next(filter(None, limits), None)
     more, remedy = _time_needed(case, deaths, limit)
     yield from verdict_on_units(
         case,
@@ -287,7 +287,7 @@ def _memory_of(units: Sequence[Unit]) -> tuple[int | None, int | None]:
     for unit in reversed(units):
         if found := _EXCEEDED.search(unit.line):
             return int(found[1]), int(found[2])
-        if unit.state is not None:
+        if unit.states:
             return unit.state.memory, unit.state.memory_limit
     return None, None
 
@@ -301,7 +301,7 @@ def WORKER_CANCELLED(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     units = units_at(case, deaths)
-    by = sorted({u.state.by for u in units if u.state and u.state.by})
+    by = sorted({unit.state.by for unit in units} - {""})
     manager = units[-1].manager if units else "The manager"
     who = f" by {listed(by)}" if by else ""
     yield from verdict_on_units(

@@ -19,12 +19,13 @@ from dask_blackbox.analyse.rules.job_ends import (
 )
 from dask_blackbox.events import SchedulerInfo, UnitState
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import short
+from dask_blackbox.formatting import short, were
 from dask_blackbox.managers.kubernetes import NOT_STARTED, UNSCHEDULED
 
 # worker-evicted
 
 _OF_NODE = ("EvictionByEvictionAPI", "ScaleDown")
+_OF_MEMORY = "resource: memory"
 
 
 @documented("worker-evicted")
@@ -33,20 +34,19 @@ def WORKER_EVICTED(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     units = units_at(case, deaths)
-    state = units[-1].state if units else None
-    drained = state is not None and state.state in _OF_NODE
-    were = "were" if len(units) > 1 else "was"
-    reason = short(state.reason.strip(), 200) if state and not drained else ""
-    node = f" {state.node}" if state and state.node else ""
+    state = units[-1].state if units else UnitState()
+    drained, of_memory = state.state in _OF_NODE, _OF_MEMORY in state.reason
+    why = short(state.reason.strip(), 200)
+    if drained:
+        why = f"node {state.node}".strip() + " was drained or removed"
     yield from verdict_on_units(
         case,
         WORKER_EVICTED,
         deaths,
-        how=f"because {jobs(units)} {were} evicted"
-        + (f": node{node} was drained or removed" if drained else "")
-        + (f": {reason}" if reason else ""),
+        how=f"because {jobs(units)} {were(len(units) or 1)} evicted"
+        + (f": {why}" if why else ""),
         remedy=_OF_DRAINED if drained else _of_pressure(state),
-        retry_advice=None if drained or not _is_of_memory(state) else "memory",
+        retry_advice="memory" if of_memory and not drained else None,
     )
 
 
@@ -57,19 +57,15 @@ _OF_DRAINED = (
 )
 
 
-def _is_of_memory(state: UnitState | None) -> bool:
-    return state is not None and "resource: memory" in state.reason
-
-
-def _of_pressure(state: UnitState | None) -> str:
+def _of_pressure(state: UnitState) -> str:
     """Return what to do where a node had too little of something."""
-    wanted = dict(state.requests) if state else {}
-    if not _is_of_memory(state):
+    if _OF_MEMORY not in state.reason:
         return (
             "Give the node's pods less to write, or request what they need "
             "(`ephemeral-storage`); the tasks are not at fault, and a retry on another node helps."
         )
-    asked = f", not {wanted['memory']}" if "memory" in wanted else ""
+    requested = state.requests.get("memory")
+    asked = f", not {requested}" if requested is not None else ""
     return (
         "Request the memory that a worker really uses, so that the scheduler places it where "
         f"there is that much{asked}: `resources={{'requests': {{'memory': …}}}}`, with the limit "
@@ -86,23 +82,22 @@ def POD_NOT_STARTED(case: Case) -> Iterator[Finding]:
     of_scheduler = case.failed and not case.run.of(SchedulerInfo)
     of_workers = case.failed and next(startup.WORKERS_NEVER_ARRIVED.ask(case), None)
     units = _not_started(case) if of_scheduler or of_workers else []
-    state = units[-1].state if units else None
-    if state is None:
+    if not units or not units[-1].states:
         return
+    last, state = units[-1], units[-1].state
     what, remedy = _why_not_started(state)
-    many, their = (
-        (f"{len(units)} pods", "their") if len(units) > 1 else ("A pod", "its")
-    )
-    whose = (
-        "of workers" if of_workers else "of the cluster, whose scheduler never started,"
-    )
+    pods, their = "A pod", "its"
+    if len(units) > 1:
+        pods, their = f"{len(units)} pods", "their"
+    whose = "of the cluster, whose scheduler never started,"
+    if of_workers:
+        whose = "of workers"
     why = f": {short(state.reason.strip(), 160)}" if state.reason else ""
-    lines = units[-1].log.lines if units[-1].log is not None else ()
-    last = f" Its last line: “{short(lines[-1], 200)}”" if lines else ""
+    line = f" Its last line: “{short(last.lines[-1], 200)}”" if last.lines else ""
     unscheduled = state.state in UNSCHEDULED
     yield POD_NOT_STARTED.found(
-        f"{many} {whose} {what.format(their=their)}{why}",
-        cause=f"Kubernetes reports pod {units[-1].id} as {state.state}{why}.{last}",
+        f"{pods} {whose} {what.format(their=their)}{why}",
+        cause=f"Kubernetes reports pod {last.id} as {state.state}{why}.{line}",
         remedy=remedy,
         retry_advice="transient" if unscheduled else None,
         retry_confidence="low" if unscheduled else None,
@@ -127,10 +122,10 @@ def _not_started(case: Case) -> list[Unit]:
     waiting = (*NOT_STARTED, *UNSCHEDULED)
     # The end of the run deletes pods that wait.
     waited = [each.as_it_waited() for each in pods]
-    stuck = [each for each in waited if each.state and each.state.state in waiting]
+    stuck = [each for each in waited if each.state.state in waiting]
     if stuck or case.deaths:
         return stuck
-    of_workers = [each for each in pods if each.state and each.state.worker]
+    of_workers = [each for each in pods if each.state.worker]
     return [x for x in of_workers if x.over and x.ending in (None, "memory")]
 
 

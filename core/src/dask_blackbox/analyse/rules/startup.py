@@ -265,7 +265,7 @@ def _by_its_job(case: Case) -> Finding | None:
     if log is None or not lines or not case.lacked_workers:
         return None
     last = failed[-1]
-    code = last.state.exit_code if last.state is not None else None
+    code = last.state.exit_code
     jobs = f"{last.manager} {counted(len(failed), 'job')}"
     exited = f" with exit code {code}" if code else ""
     said, before = _on_a_module(lines)

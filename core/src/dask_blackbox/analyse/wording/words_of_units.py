@@ -21,7 +21,7 @@ def why_stopped(run: RunTables, stopped: Stopped) -> str:
     if stopped.detail or unit is None or unit.manager != stopped.by:
         return stopped.detail
     clause = "" if unit.ending is None else _ENDED.get(unit.ending, "")
-    by = f" by {unit.state.by}" if unit.state is not None and unit.state.by else ""
+    by = f" by {unit.state.by}" if unit.state.by else ""
     return clause.format(unit=f"{unit.word} {unit.id}", by=by)
 
 
