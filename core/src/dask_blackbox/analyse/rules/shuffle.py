@@ -365,7 +365,7 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
         + (f"; now {short(where[0], 80)}" if where else "")
         + ")"
     ]
-    if shuffle.share is not None and shuffle.share < 1:
+    if shuffle.share is not None:
         factor = 1 / shuffle.share
         sentences[0] += f": it needs at least {factor:.1f} times the space"
         if workers and not shared:
