@@ -5,15 +5,31 @@ And what `rm` says of a bucket that keeps versions.
 
 from __future__ import annotations
 
+import datetime as dt
+import ipaddress
 import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import dask
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from dask_blackbox.cli import blackbox
-from dask_blackbox.errors import ConfigurationError, StoreDeniedError
+from dask_blackbox.errors import (
+    ConfigurationError,
+    StoreDeniedError,
+    StoreUnreachableError,
+)
 from dask_blackbox.store import open_store
 from dask_blackbox.store.options import StoreOptions, gathered
 from dask_blackbox.store.request import Request
@@ -99,6 +115,82 @@ def test_a_setting_that_cannot_work_is_named(
 ) -> None:
     with pytest.raises(ConfigurationError, match=says):
         open_store("s3://bucket", settings=settings)
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a certificate of its own authority, for 127.0.0.1, and of its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "store")])
+    now = dt.datetime.now(dt.UTC)
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "ca.pem", folder / "key.pem"
+    files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return files
+
+
+@contextmanager
+def _tls_server(certificate: Path, key: Path) -> Iterator[str]:
+    """Answer each request with a blob, over TLS; yield the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Length", "5")
+            self.send_header("ETag", '"1"')
+            self.end_headers()
+            self.wfile.write(b"there")
+
+        def log_message(self, *args: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_server_with_a_private_certificate_needs_its_authority(
+    tmp_path: Path,
+) -> None:
+    certificate, key = _certificate(tmp_path)
+    with _tls_server(certificate, key) as endpoint:
+        server: dict[str, Any] = {**KEYS, "endpoint": endpoint, "attempts": 1}
+        known = open_store(
+            "s3://runs", settings=server | {"ca-bundle": str(certificate)}
+        )
+
+        assert known.get("report.html") == b"there"
+        with pytest.raises(StoreUnreachableError, match=r"blackbox\.store\.ca-bundle"):
+            open_store("s3://runs", settings=server).get("report.html")
+        missing = open_store("s3://runs", settings=server | {"ca-bundle": "/no/ca.pem"})
+        with pytest.raises(ConfigurationError, match="no such file on this machine"):
+            missing.get("report.html")
 
 
 def test_each_request_says_who_pays(s3: EmbeddedS3) -> None:

@@ -16,7 +16,7 @@ from prefect.testing.standard_test_suites import BlockStandardTestSuite
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxStore, observed_flow
 from prefect_dask_blackbox.options import RecordingOptions
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +38,16 @@ class TestBlackboxStore(BlockStandardTestSuite):
         assert 45 < width < 1000
 
 
+class FakeClientParameters(BaseModel):
+    """What prefect-aws's credentials have of boto3's client."""
+
+    endpoint_url: str | None = None
+    use_ssl: bool = True
+    verify: bool | Path | None = None
+    verify_cert_path: Path | None = None
+    config: dict[str, Any] | None = None
+
+
 class FakeCredentials(Block):
     """Credentials with the fields of prefect-aws's, of a session that ends."""
 
@@ -47,6 +57,7 @@ class FakeCredentials(Block):
     aws_access_key_id: str = "ASIA"
     aws_secret_access_key: str = "s3cr3t"
     aws_session_token: str = "t0ken"
+    aws_client_parameters: FakeClientParameters = FakeClientParameters()
 
 
 class FakeBucket(Block):
@@ -216,6 +227,62 @@ def test_a_store_is_taken_from_an_s3_bucket() -> None:
         "s3://dask-runs/dask",
         {},
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ({}, {}),
+        ({"verify": True}, {}),
+        ({"verify": False, "use_ssl": False}, {}),
+        ({"verify": "/etc/ssl/minio.pem"}, {"ca-bundle": "/etc/ssl/minio.pem"}),
+        (
+            {"endpoint_url": "https://minio:9000", "verify_cert_path": "/ssl/ca.pem"},
+            {"endpoint": "https://minio:9000", "ca-bundle": "/ssl/ca.pem"},
+        ),
+        (
+            {
+                "config": {
+                    "s3": {"addressing_style": "virtual"},
+                    "request_checksum_calculation": "when_required",
+                    "connect_timeout": 3,
+                    "read_timeout": 7.5,
+                    "retries": {"max_attempts": 4, "mode": "standard"},
+                    "signature_version": "s3v4",
+                }
+            },
+            {
+                "addressing": "virtual",
+                "checksum": "when_required",
+                "connect-timeout": 3,
+                "read-timeout": 7.5,
+                "attempts": 5,
+            },
+        ),
+        (
+            {
+                "config": {
+                    "s3": {"addressing_style": "auto"},
+                    "retries": {"total_max_attempts": 2},
+                }
+            },
+            {"attempts": 2},
+        ),
+    ],
+)
+def test_the_client_parameters_of_an_s3_bucket_are_settings_of_the_store(
+    given: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    parameters = FakeClientParameters(**given)
+    credentials = FakeCredentials(aws_client_parameters=parameters)
+    bucket = FakeBucket(bucket_name="dask-runs", credentials=credentials)
+    bucket.save("client", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    place = RecordingOptions(store="block:s3-bucket/client").place()
+
+    keys = {"key": "ASIA", "secret": "s3cr3t", "token": "t0ken"}
+    assert place.settings == {**keys, **settings}
+    place.all_settings()  # refuses what the store cannot read
 
 
 def test_a_block_that_is_not_there_is_an_error_with_its_name() -> None:

@@ -63,7 +63,7 @@ def plain(value: Any) -> str | None:
 def _s3_bucket(block: Any, name: str) -> tuple[str, dict[str, Any]]:
     credentials = getattr(block, "credentials", None)
     client = getattr(credentials, "aws_client_parameters", None)
-    found = {
+    found: dict[str, Any] = {
         "key": plain(_first(credentials, "aws_access_key_id", "minio_root_user")),
         "secret": plain(
             _first(credentials, "aws_secret_access_key", "minio_root_password")
@@ -71,12 +71,35 @@ def _s3_bucket(block: Any, name: str) -> tuple[str, dict[str, Any]]:
         "token": plain(getattr(credentials, "aws_session_token", None)),
         "region": getattr(credentials, "region_name", None),
         "profile": getattr(credentials, "profile_name", None),
-        "endpoint": getattr(client, "endpoint_url", None),
+        **_of_client(client),
     }
     if getattr(credentials, "assume_role_arn", None):
         found |= _of_role(credentials, name)
     folder = _folder(getattr(block, "bucket_folder", None))
     return f"s3://{block.bucket_name}/{folder}", found
+
+
+def _of_client(parameters: Any) -> dict[str, Any]:
+    """Return the settings for what a block sets of boto3's client.
+
+    Certificates are verified and requests signed whatever it says.
+    """
+    config: dict[str, Any] = getattr(parameters, "config", None) or {}
+    verify = getattr(parameters, "verify", None)
+    bundle = getattr(parameters, "verify_cert_path", None) or verify
+    retries = config.get("retries") or {}
+    again = retries.get("max_attempts")  # after the first one
+    addressing = (config.get("s3") or {}).get("addressing_style")
+    return {
+        "endpoint": getattr(parameters, "endpoint_url", None),
+        "ca-bundle": None if isinstance(bundle, bool) else plain(bundle),
+        "addressing": None if addressing == "auto" else addressing,
+        "checksum": config.get("request_checksum_calculation"),
+        "connect-timeout": config.get("connect_timeout"),
+        "read-timeout": config.get("read_timeout"),
+        "attempts": retries.get("total_max_attempts")
+        or (None if again is None else again + 1),
+    }
 
 
 def _gcs_bucket(block: Any, name: str) -> tuple[str, dict[str, Any]]:

@@ -22,6 +22,7 @@ _CORRECTED = (
         "sse",
         "sse-kms-key-id",
         "addressing",
+        "ca-bundle",
         "requester-pays",
     ),
     *CREDENTIALS,

@@ -26,6 +26,7 @@ KEYS = (
     "sse-kms-key-id",
     "checksum",
     "addressing",
+    "ca-bundle",
     "requester-pays",
     "connect-timeout",
     "read-timeout",
@@ -40,6 +41,7 @@ CREDENTIALS = ("key", "secret", "token", "credentials")
 
 _OF_S3 = (
     "region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id", "addressing",
+    "ca-bundle",
 )  # fmt: skip
 
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
@@ -125,6 +127,7 @@ class StoreOptions:
     sse_kms_key_id: str | None
     checksum: str
     addressing: str | None
+    ca_bundle: str | None
     requester_pays: bool
     connect_timeout: float
     read_timeout: float
@@ -169,6 +172,7 @@ class StoreOptions:
             checksum=_word("checksum", settings["checksum"], _CHECKSUMS),
             addressing=texts["addressing"]
             and _word("addressing", texts["addressing"], _ADDRESSING),
+            ca_bundle=texts["ca-bundle"],
             requester_pays=pays,
             connect_timeout=_seconds("connect-timeout", settings["connect-timeout"]),
             read_timeout=_seconds("read-timeout", settings["read-timeout"]),

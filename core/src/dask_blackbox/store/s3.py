@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from botocore.config import Config
 from dask_blackbox.errors import (
     BlackboxError,
     BlobNotFoundError,
+    ConfigurationError,
     StoreDeniedError,
     StoreError,
 )
@@ -349,6 +351,7 @@ def client_of(options: StoreOptions) -> S3Client:
 
     Raises:
         botocore.exceptions.BotoCoreError: for a profile or region that there is not.
+        ConfigurationError: for a file of an authority that there is not.
     """
     session = _session(options)
     if options.addressing:
@@ -430,10 +433,26 @@ def _client(
         endpoint_url=options.endpoint,
         region_name=session.region_name or _SOMEWHERE,
         config=Config(**switches),
+        # None: what AWS_CA_BUNDLE names, else botocore's own.
+        verify=_ca_bundle(options),
     )
     if options.requester_pays:
         client.meta.events.register("before-parameter-build.s3", _pay)
     return client
+
+
+def _ca_bundle(options: StoreOptions) -> str | None:
+    if options.ca_bundle is None:
+        return None
+    file = Path(options.ca_bundle).expanduser()
+    if (
+        not file.is_file()
+    ):  # boto3 says so with the first request, as if there was no server
+        raise ConfigurationError(
+            f"blackbox.store.ca-bundle is {options.ca_bundle!r}, and there is no such file "
+            "on this machine"
+        )
+    return str(file)
 
 
 def _pay(params: dict[str, Any], model: Any, **_: Any) -> None:

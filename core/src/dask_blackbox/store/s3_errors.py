@@ -356,8 +356,8 @@ _BY_TYPE: dict[str, Explain] = {
     "SSLError": _advice(
         StoreUnreachableError,
         "{could_not}: no TLS connection ({why}); if the server has a certificate of its "
-        "own, name its authority's file in AWS_CA_BUNDLE; if it speaks plain HTTP, begin "
-        "blackbox.store.endpoint with http://",
+        "own, name its authority's file in blackbox.store.ca-bundle or AWS_CA_BUNDLE; if "
+        "it speaks plain HTTP, begin blackbox.store.endpoint with http://",
     ),
     "ProxyConnectionError": _advice(
         StoreUnreachableError,
