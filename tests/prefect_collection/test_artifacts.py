@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from dask_blackbox import RunCard
@@ -23,7 +23,7 @@ from prefect.client.schemas.objects import Artifact
 from prefect.settings import PREFECT_API_URL, PREFECT_UI_URL, temporary_settings
 from prefect_dask_blackbox import live_artifacts
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
-from prefect_dask_blackbox.identity import for_reader
+from prefect_dask_blackbox.identity import for_reader, page_of
 from prefect_dask_blackbox.job_page import job_table
 from prefect_dask_blackbox.live_artifacts import (
     Live,
@@ -116,17 +116,21 @@ def test_a_report_in_a_folder_has_its_path_on_the_card() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, "</runs/task-run/1>"),
+        ({}, "<../../runs/task-run/1>"),
+        (
+            {PREFECT_API_URL: "http://gateway.internal/prefect/api"},
+            "<../../runs/task-run/1>",
+        ),
         (
             {PREFECT_UI_URL: "https://prefect.example"},
-            "<http://api.internal:4200/runs/task-run/1>",
+            "<https://prefect.example/runs/task-run/1>",
         ),
         (
             {PREFECT_API_URL: "https://api.prefect.cloud/api/accounts/a/workspaces/w"},
             "<https://app.prefect.cloud/account/a/workspace/w/runs/task-run/1>",
         ),
     ],
-    ids=["inferred", "given", "cloud"],
+    ids=["inferred", "below a path", "given", "cloud"],
 )
 def test_links_to_pages_of_prefect_open_for_the_reader(
     given: dict[Any, str], expected: str

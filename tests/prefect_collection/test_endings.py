@@ -161,7 +161,9 @@ def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
     assert child.card.verdict.title in parent.card.verdict.title
     assert parent.card.verdict.retry_advice == child.card.verdict.retry_advice
     page = parent.artifacts["dask-run-parent"]
-    assert re.search(rf"failed subflow's page\]\(</runs/flow-run/{child.id}>\)", page)
+    assert re.search(
+        rf"failed subflow's page\]\(<\.\./\.\./runs/flow-run/{child.id}>\)", page
+    )
 
 
 def test_a_subflow_that_asked_for_a_task_that_never_ran_is_its_parents_reason(
@@ -238,7 +240,7 @@ def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(
     seen = prefect.newest("with-a-client", reported("with_a_client"))
 
     page = seen.artifacts["dask-run-with-a-client"]
-    assert re.search(r"\[count 2\]\(</runs/task-run/\S+>\)", page)
+    assert re.search(r"\[count 2\]\(<\.\./\.\./runs/task-run/\S+>\)", page)
     assert "count_lines-" not in page
 
 

@@ -100,7 +100,9 @@ def for_reader(page: str) -> str:
     """Return Markdown whose links to Prefect's pages open for whoever reads it.
 
     The address of the UI that is inferred from the API's is right where the flow runs,
-    which may be in a cluster; on a page of the UI itself, links need none.
+    which may be in a cluster; on a page of the UI itself, links need none. They are relative
+    to that page: all that show Markdown are two levels below the UI's own address, which is
+    another one for the second UI, and behind a gateway.
     """
     known = get_current_settings()
     base = (known.ui_url or "").rstrip("/")
@@ -108,7 +110,7 @@ def for_reader(page: str) -> str:
     if given or not base or base.startswith(known.cloud.ui_url or base):
         return page
     for kind in ("runs", "artifacts"):
-        page = page.replace(f"](<{base}/{kind}/", f"](</{kind}/")
+        page = page.replace(f"](<{base}/{kind}/", f"](<../../{kind}/")
     return page
 
 
