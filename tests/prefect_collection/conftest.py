@@ -203,11 +203,15 @@ class Prefect:
 
     def attempts(self, flow_name: str) -> dict[int, tuple[str, str]]:
         """Return id and Markdown of the card of each attempt of a flow's newest run."""
+        return self.attempts_of(self.newest_id(flow_name))
+
+    def attempts_of(self, flow_run_id: Any) -> dict[int, tuple[str, str]]:
+        """Return id and Markdown of the card of each attempt of a flow run."""
         from prefect.client.orchestration import get_client
         from prefect.client.schemas.filters import ArtifactFilter
 
         with get_client(sync_client=True) as client:
-            own = {"flow_run_id": {"any_": [self.newest_id(flow_name)]}}
+            own = {"flow_run_id": {"any_": [flow_run_id]}}
             mine = ArtifactFilter.model_validate(own)
             found = client.read_artifacts(artifact_filter=mine)
         cards = [each for each in found if each.key]

@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 from flow_clusters import own_runner, shared_cluster, shared_runner
 from prefect import allow_failure, flow, pause_flow_run, task
-from prefect.assets import materialize
+from prefect.assets import Asset, AssetProperties, materialize
 from prefect.exceptions import UnfinishedRun
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
@@ -71,11 +71,13 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
 
 
 REVENUE = "s3://shop/revenue"
+REVENUE_PAGE = "https://shop.example/revenue"
 
 
-@materialize(REVENUE)
-def revenue() -> None:
-    raise ValueError("no price for 3 orders")
+@materialize(Asset(key=REVENUE, properties=AssetProperties(url=REVENUE_PAGE)))
+def revenue(orders: int) -> None:
+    if orders:
+        raise ValueError(f"no price for {orders} orders")
 
 
 def test_the_card_and_the_event_name_the_asset_that_a_failed_task_did_not_write(
@@ -85,12 +87,26 @@ def test_the_card_and_the_event_name_the_asset_that_a_failed_task_did_not_write(
     def materializes() -> None:
         revenue.submit().result()
 
-    materializes(return_state=True)
+    materializes(0)
+    good = prefect.newest("materializes", store)
+    linked = f"`{REVENUE}` ([open](<{REVENUE_PAGE}>))"
+    assets = f"| {linked} | "
+    [row] = rows_with(prefect.page("dask-job-materializes"), assets)
+    materializes(3, return_state=True)
 
     run = prefect.newest("materializes", store)
     page = run.artifacts["dask-run-materializes"]
-    assert f"asset not materialized: `{REVENUE}`" in page
+    assert f"asset not materialized: {linked}" in page
     assert prefect.related("dask.run.diagnosed", run.id)["asset"] == [REVENUE]
+    [(good_card, _)] = prefect.attempts_of(good.id).values()
+    assert f"/artifacts/artifact/{good_card}>)" in row
+    assert row.endswith(">) |  |")
+    [later] = rows_with(prefect.page("dask-job-materializes"), assets)
+    assert later == row.replace(">) |  |", ">) | 1 run |")
+
+
+def rows_with(page: str, text: str) -> list[str]:
+    return [row for row in page.splitlines() if text in row]
 
 
 @task
@@ -151,6 +167,66 @@ def test_annotations_work_and_a_completed_flow_counts_the_task_runs_that_failed(
     event = "dask.run.degraded"
     assert prefect.labels(event, "dask.failed_task_runs", run.id) == ["1"]
     assert prefect.payloads(event, run.id)[0]["reasons"] == [run.card.headline]
+
+
+@pytest.mark.parametrize(
+    "ends", ["completed", pytest.param("failed", marks=pytest.mark.nightly)]
+)
+def test_a_card_says_where_plain_prefect_dask_ignored_allow_failure(
+    ends: str, prefect: Any, store: Path
+) -> None:
+    """A subflow that nobody observes has plain prefect-dask's task runner."""
+    runner: Any = shared_runner()
+    answers: dict[str, Any] = {}
+
+    @flow(name="plain-allows", task_runner=runner)
+    def subflow() -> None:
+        bad, good = cleaned.submit(2), cleaned.submit(1)
+        needs: Any = told
+        futures: dict[str, Any] = {
+            "one": told.submit(allow_failure(bad)),
+            "list": told.submit(allow_failure([good, bad])),
+            "waited for": told.submit(7, wait_for=[allow_failure(bad)]),  # type: ignore[call-overload]
+            "fine": told.submit(allow_failure(good)),
+            "not allowed": needs.submit(bad, wait_for=[allow_failure(good)]),
+        }
+        for name, future in futures.items():
+            future.wait()
+            answers[name] = future.state.name
+        answers["fine"] = futures["fine"].result()
+        if ends == "failed":
+            futures["one"].result()
+
+    @observed_flow(name=f"plain-{ends}")
+    def parent() -> None:
+        subflow()
+
+    parent(return_state=True)
+
+    never = dict.fromkeys(("one", "list", "waited for", "not allowed"), "NotReady")
+    assert answers == {**never, "fine": "(1,)"}
+    run = prefect.newest(f"plain-{ends}", store)
+    child = prefect.newest("plain-allows", store)
+    page = run.artifacts[f"dask-run-plain-{ends}"]
+    text = next(each for each in page.splitlines() if "`allow_failure`" in each)
+    told_runs = [name for name in child.names if name.startswith("told")]
+    assert "had no effect in the flow plain-allows: " in text
+    # Not the one that was fine, nor the one whose failed input it was not to allow.
+    named = [name for name in told_runs if name in text]
+    assert len(named) == 3
+    assert "1 task run whose input had completed got it within a tuple" in text
+    assert "`BlackboxTaskRunner`" in text
+    [bad_run] = [
+        name for name in child.names if f"- [{name}](" in page and "cleaned" in name
+    ]
+    for name in named:
+        [row] = rows_with(page, f"- [{name}](")
+        assert f" never ran: it waited for {bad_run}" in row
+    assert run.state == ends.upper()
+    if ends == "failed":
+        error = "ValueError: part 2 has no header"
+        assert error in run.card.verdict.cause
+        assert run.message.endswith(f"never ran, because '{bad_run}' failed: {error}")
 
 
 @pytest.mark.nightly

@@ -100,4 +100,5 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
     assert {task.state for task in after.all_tasks} == {"COMPLETED", "CRASHED"}
     assert after.message in after.artifacts["dask-run-endless"]
     assert prefect.events("dask.run.diagnosed", after.id) == ["driver-killed"]
+    assert "| driver-killed |" in prefect.page("dask-job-endless")
     assert again.endswith("nothing to do\n")

@@ -721,6 +721,21 @@ def test_a_flow_that_uses_no_cluster_does_not_look_like_a_recorded_one(
     headline = page.partition("\n")[0]
     assert "without a Dask client" in headline
     assert "is not recorded" in headline
+    assert "| succeeded |" in prefect.page("dask-job-without-dask")
+
+
+def test_the_event_of_a_flow_that_runs_no_task_on_dask_follows_its_state(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="refuses-alone")
+    def refuses_alone() -> None:
+        raise ValueError("no orders today")
+
+    refuses_alone(return_state=True)
+
+    seen = prefect.newest("refuses-alone", store)
+    [emitted] = prefect.moments("dask.run.diagnosed", seen.id)
+    assert emitted > seen.ended
 
 
 def test_a_flow_that_dies_before_its_first_task_has_a_card(

@@ -114,6 +114,8 @@ class FlowRunPage:
         self._known: dict[tuple[str, UUID | None], UUID] = {}
         self._turn = threading.Lock()
         self._final = False
+        self._noted: dict[str, str] = {}
+        self._facts: dict[str, str] = {}
         self.before: list[str] = []
         self.causes: set[str] = set()
 
@@ -205,6 +207,16 @@ class FlowRunPage:
     def show_live(self, card: RunCard, data: str, text: str) -> None:
         """Show how a run gets on.
 
+    def note(self, **facts: str) -> None:
+        """Note more with the card that is shown: the page of the job is made of these notes."""
+        with self._turn:
+            self._noted |= {name: outgoing(each) for name, each in facts.items()}
+            found = self._known.get((key_of(self._flow_name), None))
+            if found is not None:
+                change = ArtifactUpdate(metadata_=self._facts | self._noted)
+                with client_or_new(self._client) as client:
+                    client.update_artifact(found, change)
+
         Args:
             card: What is known so far.
             data: The page.
@@ -258,7 +270,9 @@ class FlowRunPage:
         # Both UIs render the description as Markdown, too.
         text = outgoing(escaped(item.description))
         data = for_reader(outgoing(item.data))
-        facts = {name: outgoing(each) for name, each in facts.items()}
+        facts = {name: outgoing(each) for name, each in facts.items()} | self._noted
+        if task_run_id is None:
+            self._facts = facts
         if known is not None:
             change = ArtifactUpdate(data=data, description=text, metadata_=facts)
             client.update_artifact(known, change)

@@ -25,11 +25,12 @@ from prefect.client.schemas.objects import FlowRun, State, TaskRun
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Crashed
 
-from prefect_dask_blackbox.artifacts import FlowRunPage
+from prefect_dask_blackbox.artifacts import FlowRunPage, key_of
 from prefect_dask_blackbox.cancelling import cancel_message
 from prefect_dask_blackbox.events import Affected, emit_diagnosed, tag_cause
 from prefect_dask_blackbox.final_states import FinalState, settle
 from prefect_dask_blackbox.identity import page_of, prefect_client
+from prefect_dask_blackbox.job_page import show_job
 from prefect_dask_blackbox.outgoing import outgoing_state
 from prefect_dask_blackbox.page import TaskLine
 
@@ -91,6 +92,7 @@ def finalise_run(
         Exception: the first failure of a part; all others were tried nevertheless.
     """
     flow_run_id = UUID(str(host["flow_run_id"]))
+    flow_name = str(host.get("flow_name", "flow"))
     failures: list[Exception] = []
 
     def note(_doing: str, error: Exception) -> None:
@@ -106,7 +108,7 @@ def finalise_run(
             there = _runs_of_attempt(client, run, tasks, again=again)
         changed, shown, named = False, False, list(tasks)
         with guard("the card of a flow run that was killed", on_error=note):
-            page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
+            page = FlowRunPage(run.id, flow_name, client)
             named = _with_names(tasks, there)
             changed = shown = _show(
                 client, run, page, card, overview=overview, tasks=named
@@ -125,6 +127,8 @@ def finalise_run(
                 emit_diagnosed(
                     card, run.id, client, affected=Affected(hit), card_url=url
                 )
+            with guard("the page of the job", on_error=note):
+                show_job(flow_name, key_of(flow_name), client)
     if failures:
         raise failures[0]
     return changed

@@ -70,7 +70,7 @@ from prefect_dask_blackbox.returned_states import (
     exception_of_state,
     reason_of,
 )
-from prefect_dask_blackbox.settings import DaskBlackboxSettings
+from prefect_dask_blackbox.run_assets import assets_of, note_of
 from prefect_dask_blackbox.submitted_tasks import (
     Ledger,
     SubmittedTask,
@@ -101,6 +101,8 @@ _DYING = 15.0
 """Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
 _MOST_ATTEMPTS = 20
+_ENGINE = 10.0
+"""Seconds for Prefect's engine to set the state of a flow run whose function has ended."""
 _MOST_NAMES = 600
 _UNHEARD = 3.0
 """Seconds in all for the server to hear of task runs whose states the cluster has already: a
@@ -607,7 +609,6 @@ class ObservedRun:
         finally:
             if self.settled_later:  # the flow run has its state, which automations read
                 self._emit()
-            with guard("the page of the job"):
                 self._show_job()
 
     def _settle(self, *, cluster_gone: bool) -> None:
@@ -624,9 +625,12 @@ class ObservedRun:
         self.report_end()
 
     def _show_job(self) -> None:
-        shown = self.card is not None and not self._is_dying()
-        if shown and DaskBlackboxSettings().job_page:
-            show_job(self._flow_name, key_of(self._flow_name))
+        if self.card is None or self._is_dying():
+            return
+        with guard("the page of the job"), prefect_client() as client:
+            if assets := assets_of(client, self.ledger):
+                self._page.note(assets=note_of(assets))
+            show_job(self._flow_name, key_of(self._flow_name), client)
 
     def report_end(self) -> None:
         """Set the final state of a flow run for an engine that can't."""
@@ -839,8 +843,32 @@ class ObservedRun:
         self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None
     ) -> None:
         executed = self._executed()  # first: it reads the names that all of it shows
+            self._show_job()
+            self._emit_after_state()
+
+    def _emit_after_state(self) -> None:
+        """Emit the event once the engine has set the state, which automations read.
+
+        Nothing of ours runs in the flow's process then, but this thread.
+        """
+        if self._is_dying():
+            self._emit()
+            return
+        context, before = copy_context(), self.flow_run.state
+
+        def wait_and_emit() -> None:
+            deadline = time.monotonic() + _ENGINE
+            while self.flow_run.state is before and time.monotonic() < deadline:
+                time.sleep(0.05)
         self._page.show(
             card,
+        # No daemon: a script may end with its flow.
+        threading.Thread(
+            target=context.run,
+            args=(wait_and_emit,),
+            name="dask-blackbox-prefect-event",
+        ).start()
+
             list(self._affected_task_runs(earlier)),
             attempts=(card.attempt, self._attempts(card.attempt)),
             logs=self._live.lines_sent,

@@ -31,6 +31,7 @@ __all__ = [
     "attempt_line",
     "card_page",
     "ended_text",
+    "linked_code",
     "live_page",
     "table_cell",
     "with_task_names",
@@ -443,7 +444,7 @@ def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:
         text += f" · `{given}`" if given else ""
         if task.assets:
             noun = "asset" if len(task.assets) == 1 else "assets"
-            keys = [_linked_code(key, url) for key, url in task.assets.items()]
+            keys = [linked_code(key, url) for key, url in task.assets.items()]
             text += f" · {noun} not materialized: {', '.join(keys)}"
         lines.append(text)
     if len(tasks) > _MOST_LINES:
@@ -479,9 +480,13 @@ def _linked(task: TaskLine) -> str:
     return f"{text} ([open](<{task.url}>))"
 
 
-def _linked_code(name: str, url: str) -> str:
+def linked_code(name: str, url: str) -> str:
+    """Return a name as code, with a link beside it if a browser opens its address.
+
+    Prefect's v1 UI shows the text of a link as it is written.
+    """
     code = as_code(name)
-    return f"[{code}](<{url}>)" if _OPENS.fullmatch(url) else code
+    return f"{code} ([open](<{url}>))" if _OPENS.fullmatch(url) else code
 
 
 def _parameters(task: TaskLine) -> str:
