@@ -40,6 +40,7 @@ from prefect_dask_blackbox.page import (
     ended_text,
     live_page,
 )
+from prefect_dask_blackbox.run_assets import AssetState, RunAsset, note_of
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text
 from prefect_dask_blackbox.submitted_tasks import Ledger
 
@@ -136,11 +137,12 @@ def test_links_to_pages_of_prefect_open_for_the_reader(
     given: dict[Any, str], expected: str
 ) -> None:
     api = {PREFECT_API_URL: "http://api.internal:4200/api"}
-    address = expected[1:-1]
-    if address.startswith("/"):
-        address = f"http://api.internal:4200{address}"
+    identity = UUID(int=1)
+    expected = expected.replace("/1>", f"/{identity}>")
     with temporary_settings({**api, **given}):
-        assert for_reader(f"[load-1](<{address}>)") == f"[load-1]({expected})"
+        link = f"[load-1](<{page_of('task-run', identity)}>)"
+
+        assert for_reader(link) == f"[load-1]({expected})"
 
 
 def test_a_server_that_does_not_answer_is_one_line(
@@ -199,6 +201,38 @@ def test_the_page_of_a_job_has_a_row_for_each_of_its_runs() -> None:
     cells = " | 2 | failed | 1 m 30 s | 1 GiB | 3 | disk-full |"
     assert rows[0].endswith(cells)
     assert rows[1:] == ["| unknown |  | succeeded |  |  |  |  |"]
+
+
+def test_the_page_of_a_job_names_the_assets_and_who_materialized_them_last() -> None:
+    def card(day: int, *assets: RunAsset) -> Artifact:
+        began: Any = datetime(2026, 11, day, 3, 0, tzinfo=UTC)
+        facts = {"state": "succeeded", "assets": note_of(list(assets))}
+        return Artifact(created=began, key="dask-run-etl", metadata_=facts)
+
+    def asset(key: str, state: AssetState) -> RunAsset:
+        url = "https://shop.example/a|b" if key == "s3://a|b" else ""
+        return RunAsset(key, url, state)
+
+    made, cached, missed = (
+        AssetState(name) for name in ("materialized", "cached", "missed")
+    )
+    runs = [
+        card(5, asset("s3://a|b", missed), asset("s3://c", cached), asset("s3://d", missed)),
+        Artifact(key="dask-run-etl", metadata_={"state": "running"}),
+        card(4, asset("s3://a|b", missed), asset("s3://c", made)),
+        card(3, asset("s3://a|b", made), asset("s3://c", made)),
+        Artifact(key="dask-run-etl", metadata_={"assets": "no JSON"}),
+    ]  # fmt: skip
+
+    page = job_table(runs)
+
+    assert page.partition("\n\n")[2].splitlines() == [
+        "| Asset | Last materialized (UTC) | Failed since |",
+        "| --- | --- | --: |",
+        "| `s3://a\\|b` ([open](<https://shop.example/a\\|b>)) | 2026-11-03 03:00 | 2 runs |",
+        "| `s3://c` | 2026-11-04 03:00 |  |",
+        "| `s3://d` | in none of these runs | 1 run |",
+    ]
 
 
 def test_running_tasks_are_no_stall_until_they_take_long() -> None:
@@ -270,7 +304,7 @@ def test_assets_that_were_not_materialized_are_listed_with_their_addresses() -> 
 
     assert (
         "- revenue lost: died · assets not materialized: `s3://shop/revenue.parquet`, "
-        "[``bq://a`b``](<https://bq.example/a>)"
+        "``bq://a`b`` ([open](<https://bq.example/a>))"
     ) in page.splitlines()
 
 

@@ -80,12 +80,12 @@ def revenue(orders: int) -> None:
         raise ValueError(f"no price for {orders} orders")
 
 
-def test_the_card_and_the_event_name_the_asset_that_a_failed_task_did_not_write(
+def test_the_card_the_event_and_the_jobs_page_name_the_asset_that_a_failed_task_did_not_write(
     prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="materializes", task_runner=shared_runner())
-    def materializes() -> None:
-        revenue.submit().result()
+    def materializes(orders: int) -> None:
+        revenue.submit(orders).result()
 
     materializes(0)
     good = prefect.newest("materializes", store)

@@ -188,7 +188,7 @@ def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
     assert prefect.labels(kind, "dask.new_failure", seen.id) == ["true"]
     assert prefect.labels(kind, "dask.failures_in_a_row", seen.id) == ["1"]
     page = prefect.page("dask-job-fails")
-    row = rf"\| \[[\d :-]+\]\(</artifacts/artifact/{artifact}>\) \| 1 \| failed \| .* \| task-exception \|"
+    row = rf"\| \[[\d :-]+\]\(<\.\./\.\./artifacts/artifact/{artifact}>\) \| 1 \| failed \| .* \| task-exception \|"
     assert re.search(row, page)
     # Templates of automations read the state.
     [emitted] = prefect.moments(kind, seen.id)

@@ -164,6 +164,7 @@ class FlowRunPage:
         runs: Mapping[str, TaskLine] | None = None,
         not_retried: str = "",
         rerun: str = "",
+        ignored: str = "",
     ) -> None:
         """Show a card, in place of the one that was shown before.
 
@@ -177,6 +178,7 @@ class FlowRunPage:
             runs: The task runs that it names, by key.
             not_retried: Why no retry follows though there are some.
             rerun: What a retry would execute again.
+            ignored: Where `allow_failure` had no effect, as Markdown.
         """
         data = card_page(
             card,
@@ -189,6 +191,7 @@ class FlowRunPage:
             before=self.before,
             not_retried=not_retried,
             rerun=rerun,
+            ignored=ignored,
         )
         text = card.headline
         if attempts is not None and attempts[1] > 1:  # first: lists cut the rest
@@ -204,9 +207,6 @@ class FlowRunPage:
         found = self._known.get((key_of(self._flow_name), None))
         return "" if found is None else page_of_artifact(self._flow_run_id, found)
 
-    def show_live(self, card: RunCard, data: str, text: str) -> None:
-        """Show how a run gets on.
-
     def note(self, **facts: str) -> None:
         """Note more with the card that is shown: the page of the job is made of these notes."""
         with self._turn:
@@ -216,6 +216,9 @@ class FlowRunPage:
                 change = ArtifactUpdate(metadata_=self._facts | self._noted)
                 with client_or_new(self._client) as client:
                     client.update_artifact(found, change)
+
+    def show_live(self, card: RunCard, data: str, text: str) -> None:
+        """Show how a run gets on.
 
         Args:
             card: What is known so far.

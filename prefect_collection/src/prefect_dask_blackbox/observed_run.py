@@ -55,6 +55,7 @@ from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
+from prefect_dask_blackbox.ignored_annotations import ask_for_ignored, ignored_text
 from prefect_dask_blackbox.job_page import show_job
 from prefect_dask_blackbox.kept_cards import keep_card, kept_card
 from prefect_dask_blackbox.live_artifacts import Live
@@ -82,6 +83,7 @@ from prefect_dask_blackbox.task_attempts import earlier_failures
 from prefect_dask_blackbox.unrequested_failures import (
     ask_for_blocker,
     ask_for_failed,
+    blocker_elsewhere,
     is_unfinished_run,
     raised_by,
 )
@@ -99,10 +101,10 @@ __all__ = ["ObservedRun", "this_process_showed"]
 
 _DYING = 15.0
 """Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
-_MOST_TASK_PAGES = 3
-_MOST_ATTEMPTS = 20
 _ENGINE = 10.0
 """Seconds for Prefect's engine to set the state of a flow run whose function has ended."""
+_MOST_TASK_PAGES = 3
+_MOST_ATTEMPTS = 20
 _MOST_NAMES = 600
 _UNHEARD = 3.0
 """Seconds in all for the server to hear of task runs whose states the cluster has already: a
@@ -324,11 +326,20 @@ class ObservedRun:
             return None
         if lost:
             return also(self._loss(lost), error)
+        blockers = self._blockers()
+        return next((self._never_ran(*each, error) for each in blockers), None)
+
+    def _blockers(self) -> Iterator[tuple[SubmittedTask | None, SubmittedTask]]:
+        """Yield the task runs that failed, after one that did not start because of it, if known.
+
+        Of subflows that nobody observes, only those of which one is known.
+        """
         for entry in self.ledger:
-            state = entry.state
-            if state is not None and (state.is_failed() or state.is_crashed()):
-                return self._never_ran(self._waiting_for(entry), entry, error)
-        return None
+            if _has_failed(entry):
+                yield self._waiting_for(entry), entry
+        for entry in self.ledger.others.values():
+            if _has_failed(entry) and (waiting := self._waiting_for(entry)) is not None:
+                yield waiting, entry
 
     def why_unfinished(
         self, entry: SubmittedTask, error: BaseException
@@ -356,7 +367,8 @@ class ObservedRun:
 
     def _waiting_for(self, failed: SubmittedTask) -> SubmittedTask | None:
         """Return the first task run that did not start because of another one, if known."""
-        waiting = (e for e in self.ledger if self.ledger.blocker_of(e) is failed)
+        entries = (*self.ledger, *self.ledger.others.values())
+        waiting = (e for e in entries if self.ledger.blocker_of(e) is failed)
         return next(waiting, None)
 
     def end(
@@ -393,6 +405,8 @@ class ObservedRun:
                 errors = (raised, exception)  # a caller gets the first one
                 name, card = self._flow_name, self.card
                 note_failed(errors, self.flow_run, name, card, self._parent_id)
+            if not dying:
+                ask_for_ignored(self.ledger)
             self._show_all()
 
     def _failure_behind(
@@ -405,7 +419,7 @@ class ObservedRun:
         failure = self._note_failures()
         exception = (failure or raised) if silent else raised or failure
         if failure is None and exception is not None:
-            self._note_failure_elsewhere(exception)
+            exception = self._failure_elsewhere(exception)
         exception = _as_prefect_sees_it(exception, self.flow_run)
         own = self.flow_run.id
         part = failed_part(raised, own) or failed_part(exception, own)
@@ -504,20 +518,28 @@ class ObservedRun:
         found: list[BaseException] = []
         with guard("the exceptions of failed tasks"):
             for entry in self.ledger:
-                state = entry.state
-                if state is None or not (state.is_failed() or state.is_crashed()):
+                if entry.state is None or not _has_failed(entry):
                     continue
-                error = exception_of_state(state)
+                error = exception_of_state(entry.state)
                 if error is not None:
                     found.append(error)
                     self._note_failure(entry, error)
         return found[0] if found else None
 
-    def _note_failure_elsewhere(self, exception: BaseException) -> None:
-        """Report to the recording which task of an unobserved subflow raised this."""
-        entry = raised_by(self.ledger, exception)
+    def _failure_elsewhere(self, exception: BaseException) -> BaseException:
+        """Report to the recording which task of an unobserved subflow this comes from.
+
+        Returns:
+            What that task raised, if the exception does not say so; else the exception.
+        """
+        silent = is_unfinished_run(exception)
+        if not silent or isinstance(exception, NeverRanError):
+            entry = raised_by(self.ledger, exception)
+        elif (entry := blocker_elsewhere(self.ledger)) and entry.state is not None:
+            exception = exception_of_state(entry.state) or exception
         if entry is not None:
             self._note_failure(entry, exception)
+        return exception
 
     def _note_failure(self, entry: SubmittedTask, error: BaseException) -> None:
         state = entry.state
@@ -821,7 +843,31 @@ class ObservedRun:
         with guard("the tag that names the cause"):
             tag_cause(self.card, self.flow_run, before=self._page.causes)
         if not self.settled_later:
+            self._show_job()
+            self._emit_after_state()
+
+    def _emit_after_state(self) -> None:
+        """Emit the event once the engine has set the state, which automations read.
+
+        Nothing of ours runs in the flow's process then, but this thread.
+        """
+        if self._is_dying():
             self._emit()
+            return
+        context, before = copy_context(), self.flow_run.state
+
+        def wait_and_emit() -> None:
+            deadline = time.monotonic() + _ENGINE
+            while self.flow_run.state is before and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self._emit()
+
+        # No daemon: a script may end with its flow.
+        threading.Thread(
+            target=context.run,
+            args=(wait_and_emit,),
+            name="dask-blackbox-prefect-event",
+        ).start()
 
     def _emit(self) -> None:
         suspended = self._stop is not None and self._stop.reason == "suspended"
@@ -843,32 +889,8 @@ class ObservedRun:
         self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None
     ) -> None:
         executed = self._executed()  # first: it reads the names that all of it shows
-            self._show_job()
-            self._emit_after_state()
-
-    def _emit_after_state(self) -> None:
-        """Emit the event once the engine has set the state, which automations read.
-
-        Nothing of ours runs in the flow's process then, but this thread.
-        """
-        if self._is_dying():
-            self._emit()
-            return
-        context, before = copy_context(), self.flow_run.state
-
-        def wait_and_emit() -> None:
-            deadline = time.monotonic() + _ENGINE
-            while self.flow_run.state is before and time.monotonic() < deadline:
-                time.sleep(0.05)
         self._page.show(
             card,
-        # No daemon: a script may end with its flow.
-        threading.Thread(
-            target=context.run,
-            args=(wait_and_emit,),
-            name="dask-blackbox-prefect-event",
-        ).start()
-
             list(self._affected_task_runs(earlier)),
             attempts=(card.attempt, self._attempts(card.attempt)),
             logs=self._live.lines_sent,
@@ -877,7 +899,13 @@ class ObservedRun:
             runs=executed,
             not_retried=self._not_retried,
             rerun=self._rerun,
+            ignored=ignored_text(self.ledger),
         )
+
+
+def _has_failed(entry: SubmittedTask) -> bool:
+    state = entry.state
+    return state is not None and (state.is_failed() or state.is_crashed())
 
 
 def _why_no_retry(stop: HostStop | None, *, dying: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -114,13 +114,30 @@ def _note_submitted(client: Any, run: ObservedRun) -> None:
         context = FlowRunContext.get()
         if isinstance(function, Task) and context is not None and context.flow_run:
             with guard("noting a task of a subflow"):
-                run.ledger.enter_other(
-                    str(future.key),
-                    function,
-                    future.task_run_id,
-                    kwargs.get("parameters") or {},
-                    flow_run_id=context.flow_run.id,
-                )
+                _note_task(run, context, future, function, kwargs)
         return future
 
     client.submit = submit_and_note
+
+
+def _note_task(
+    run: ObservedRun,
+    context: FlowRunContext,
+    future: Any,
+    task: Task[Any, Any],
+    given: Mapping[str, Any],
+) -> None:
+    from prefect_dask_blackbox.ignored_annotations import allowed_in
+
+    if context.flow_run is None:
+        return
+    parameters, wait_for = given.get("parameters") or {}, given.get("wait_for")
+    run.ledger.enter_other(
+        str(future.key),
+        task,
+        future.task_run_id,
+        parameters,
+        flow_run_id=context.flow_run.id,
+        flow="" if context.flow is None else context.flow.name,
+        allowed=(allowed_in(parameters), allowed_in(wait_for)),
+    )

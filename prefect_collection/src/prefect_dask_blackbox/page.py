@@ -122,6 +122,7 @@ def card_page(
     before: Sequence[str] = (),
     not_retried: str = "",
     rerun: str = "",
+    ignored: str = "",
 ) -> str:
     """Return the card of a flow run that has ended.
 
@@ -136,6 +137,7 @@ def card_page(
         before: A line of each earlier attempt.
         not_retried: Why no retry follows though there are some; empty: there is no reason.
         rerun: What a retry would execute again; empty: that is not known.
+        ignored: Where `allow_failure` had no effect, as Markdown; empty: nowhere.
     """
     shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
     bare = with_task_names(msgspec.structs.replace(card, links={}), names or {})
@@ -150,7 +152,8 @@ def card_page(
     parts += before
     # Who asks why, asks what has changed next; what proves it can wait.
     parts += [card_parts.unrecorded, card_parts.verdict, card_parts.changes]
-    parts += [_affected_task_runs(tasks), rerun, card_parts.evidence, _in_the_log(logs)]
+    parts += [_affected_task_runs(tasks), ignored, rerun]
+    parts += [card_parts.evidence, _in_the_log(logs)]
     parts.append(card_parts.findings)
     first = _cut(_joined(parts))
     # Not cut: a picture is text without words.

@@ -95,6 +95,10 @@ class SubmittedTask:
             future of it.
         deaths: How many workers died while they executed it, as far as is known.
         inputs: The tasks whose results it was given, in lists, too, or was to wait for.
+        flow: Of a subflow's: what the subflow is called.
+        allowed: Of a subflow's: the task runs whose failure it was to allow, by an
+            annotation that plain prefect-dask does not keep.
+        allows_argument: One of these is an argument of it.
     """
 
     key: str
@@ -113,6 +117,9 @@ class SubmittedTask:
     released: bool = False
     deaths: int = 0
     inputs: tuple[SubmittedTask, ...] = ()
+    flow: str = ""
+    allowed: frozenset[UUID] = frozenset()
+    allows_argument: bool = False
 
     @property
     def parameters(self) -> str:
@@ -144,6 +151,14 @@ class SubmittedTask:
     def never_began(self) -> bool:
         """Whether Prefect did not run it because another task run had not completed."""
         return self.state is not None and self.state.name == "NotReady"
+
+    @property
+    def blocked_by(self) -> UUID | None:
+        """The task run because of whose end Prefect did not run it, as its state says."""
+        if not self.never_began:
+            return None
+        match = _UPSTREAM.search((self.state and self.state.message) or "")
+        return UUID(match[1]) if match else None
 
     @property
     def culprit(self) -> str:
@@ -300,7 +315,7 @@ class Ledger:
         self.others: dict[UUID, SubmittedTask] = {}
         """Those of them that no other recording has: of subflows that nobody observes."""
         self.other_flow_runs: set[UUID] = set()
-        """These subflows."""
+        """The flow runs of these subflows."""
 
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
@@ -381,8 +396,21 @@ class Ledger:
         parameters: Mapping[str, object],
         *,
         flow_run_id: UUID,
+        flow: str,
+        allowed: tuple[frozenset[UUID], frozenset[UUID]],
     ) -> None:
-        """Note a task of a subflow that nobody observes, as far as there is room."""
+        """Note a task of a subflow that nobody observes, as far as there is room.
+
+        Args:
+            key: Of the Dask task.
+            task: Prefect's task.
+            run_id: Of the task run.
+            parameters: What it is called with.
+            flow_run_id: Of the subflow's run.
+            flow: What the subflow is called.
+            allowed: The task runs among its arguments that may fail, and those that it is
+                only to wait for.
+        """
         if len(self.others) < _MOST_ELSEWHERE:
             self.mask_secrets(parameters)
             entry = SubmittedTask(
@@ -391,6 +419,9 @@ class Ledger:
                 task=task,
                 name=f"{task.name}-{str(run_id)[:3]}",
                 given=self._in_short(parameters),
+                flow=flow,
+                allowed=allowed[0] | allowed[1],
+                allows_argument=bool(allowed[0]),
             )
             self.others[run_id] = entry
             self.other_flow_runs.add(flow_run_id)
@@ -448,10 +479,14 @@ class Ledger:
         found: SubmittedTask | None = entry
         while found is not None and found.never_began and found.task_run_id not in seen:
             seen.add(found.task_run_id)
-            match = _UPSTREAM.search((found.state and found.state.message) or "")
-            upstream = UUID(match[1]) if match else None
-            found = next((e for e in self._tasks if e.task_run_id == upstream), None)
+            found = self._of_run(found.blocked_by)
         return None if found is entry else found
+
+    def _of_run(self, task_run_id: UUID | None) -> SubmittedTask | None:
+        if task_run_id is None:
+            return None
+        own = (each for each in self._tasks if each.task_run_id == task_run_id)
+        return next(own, None) or self.others.get(task_run_id)
 
     def why_never_began(self, entry: SubmittedTask) -> str:
         """Return for which task run Prefect never ran another one."""

@@ -34,7 +34,14 @@ from prefect_dask_blackbox.final_states import read_runs
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.submitted_tasks import Ledger, SubmittedTask
 
-__all__ = ["ask_for_blocker", "ask_for_failed", "is_unfinished_run", "raised_by"]
+__all__ = [
+    "ask_for_blocker",
+    "ask_for_failed",
+    "blocker_elsewhere",
+    "fill_in",
+    "is_unfinished_run",
+    "raised_by",
+]
 
 _SETTLING = 20.0
 """Seconds in which the state of a failed task may still reach Prefect's database.
@@ -181,6 +188,76 @@ def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | No
                 entry.name, entry.named, entry.state = run.name, True, state
                 return entry
     return None
+
+
+def blocker_elsewhere(ledger: Ledger) -> SubmittedTask | None:
+    """Return the task of a subflow that nobody observes for which others never ran, if there is one.
+
+    Of several, the first that failed. Its state is filled in, and so are theirs.
+
+    Args:
+        ledger: What the flow run and its subflows submitted.
+    """
+    if not ledger.others:
+        return None
+    blockers: list[SubmittedTask] = []
+    with guard("the task that others waited for"), prefect_client() as prefect:
+        own: Any = {"id": {"any_": list(ledger.other_flow_runs)[:_MOST]}}
+        flow_runs = FlowRunFilter.model_validate(own)
+        failed = _failed(
+            prefect,
+            _SETTLING,
+            [*ledger.others],
+            flow_run_filter=flow_runs,
+            task_run_filter=TaskRunFilter.model_validate(_FAILED),
+        )
+        deadline = time.monotonic() + _SOON
+        while failed:
+            waiting = _not_ready(prefect, flow_runs)
+            entries = _filled_in(ledger, {**failed, **waiting})
+            awaited = {each.blocked_by for each in entries}
+            blockers = [e for e in entries if e.task_run_id in awaited & failed.keys()]
+            if blockers or time.monotonic() > deadline:
+                break
+            time.sleep(0.25)
+        fill_in(prefect, [e for e in ledger.others.values() if e.state is not None])
+    return min(blockers, key=_ended_at, default=None)
+
+
+def fill_in(prefect: SyncPrefectClient, entries: Sequence[SubmittedTask]) -> None:
+    """Fill in the names and states that the server has of tasks."""
+    runs = read_runs(prefect, [each.task_run_id for each in entries])
+    for each in entries:
+        if (run := runs.get(each.task_run_id)) is not None:
+            each.name, each.named = run.name, True
+            each.state = run.state or each.state
+
+
+def _not_ready(
+    prefect: SyncPrefectClient, flow_runs: FlowRunFilter
+) -> dict[UUID, State[Any]]:
+    """Return the states of task runs that Prefect did not run, because others had not completed."""
+    wanted: Any = {"state": {"name": {"any_": ["NotReady"]}, "type": None}}
+    runs = prefect.read_task_runs(
+        flow_run_filter=flow_runs,
+        task_run_filter=TaskRunFilter.model_validate(wanted),
+        limit=_MOST,
+    )
+    return {run.id: run.state for run in runs if run.state is not None}
+
+
+def _filled_in(
+    ledger: Ledger, states: Mapping[UUID, State[Any]]
+) -> list[SubmittedTask]:
+    """Fill in states of tasks of subflows, and return these tasks."""
+    entries = [ledger.others[i] for i in states if i in ledger.others]
+    for each in entries:
+        each.state = states[each.task_run_id]
+    return entries
+
+
+def _ended_at(entry: SubmittedTask) -> float:
+    return 0.0 if entry.state is None else entry.state.timestamp.timestamp()
 
 
 def _is_of_task(error: BaseException) -> bool:
