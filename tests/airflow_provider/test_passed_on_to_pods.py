@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.tab.recordings import place_of, recordings_of
+from dask_blackbox.calling_task import calling_task
+from dask_blackbox.testing import embedded_s3
+from docker_engine import docker_engine
 from environments_with_core import python_with_core
 
 pytestmark = pytest.mark.nightly
@@ -19,6 +22,7 @@ pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[2]
 # Beside the environment and not in it: their plugins would be loaded by every other test.
 REQUIREMENTS = (
+    "apache-airflow-providers-amazon==9.39.0",
     "apache-airflow-providers-cncf-kubernetes==10.25.0",
     "apache-airflow-providers-docker==4.6.1",
     "kubernetes==37.0.2",
@@ -89,6 +93,7 @@ with DAG("in_pods", schedule=None):
         image="python",
         cmds=[sys.executable],
         arguments=[{job!r}],
+        env_vars={environment!r},
         config_file={config!r},
         in_cluster=False,
         get_logs=False,
@@ -108,13 +113,44 @@ if __name__ == "__main__":
         with recording(client):
             client.submit(price, 0).result()
 """
+DAG_OF_CONTAINERS = """
+import sys
+from airflow.sdk import DAG
+from airflow.providers.docker.operators.docker import DockerOperator
+
+with DAG("in_containers", schedule=None):
+    DockerOperator(
+        task_id="price",
+        image="python",
+        command=[sys.executable, {job!r}],
+        environment={environment!r},
+        docker_url={url!r},
+        mount_tmp_dir=False,
+    )
+"""
+DAG_ON_ECS = """
+from airflow.sdk import DAG
+from airflow.providers.amazon.aws.operators.ecs import EcsRunTaskOperator
+
+with DAG("on_ecs", schedule=None, render_template_as_native_obj={native}):
+    EcsRunTaskOperator(
+        task_id="price",
+        cluster="etl",
+        task_definition="price",
+        overrides={{"containerOverrides": [{{"name": "job", "environment": {environment!r}}}]}},
+        launch_type="FARGATE",
+        aws_conn_id=None,
+        wait_for_completion=False,
+    )
+"""
+MACRO = "{{ macros.dask_blackbox.env(ti) }}"
 RUN = """
 import sys
 from airflow.dag_processing.dagbag import DagBag
 
 bag = DagBag(sys.argv[1])
 assert not bag.import_errors, bag.import_errors
-run = bag.dags["in_pods"].test()
+run = bag.dags[sys.argv[2]].test()
 (ti,) = run.get_task_instances()
 print(run.run_id, ti.state)
 """
@@ -161,34 +197,110 @@ def kubernetes(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("_database")
+@pytest.mark.parametrize("by_macro", [False, True])
 def test_the_verdict_on_what_a_pod_ran_is_in_the_tab_of_its_task(
-    providers: Path, kubernetes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    providers: Path,
+    kubernetes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    by_macro: bool,
 ) -> None:
     monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", str(tmp_path / "store"))
-    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", "True")
-    job, dag = (
-        tmp_path / "job.py",
-        Path(os.environ["AIRFLOW_HOME"], "dags", "in_pods.py"),
-    )
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", str(not by_macro))
+    job = tmp_path / "job.py"
     job.write_text(JOB)
-    dag.write_text(DAG_OF_PODS.format(job=str(job), config=str(kubernetes)))
+    environment = {"BLACKBOX_TASK": MACRO} if by_macro else {}
+    dag = DAG_OF_PODS.format(
+        job=str(job), config=str(kubernetes), environment=environment
+    )
 
+    run_id, state = ran(dag, "in_pods", providers)
+
+    assert state == "failed"
+    assert_has_the_verdict(TaskKey("in_pods", run_id, "price"))
+
+
+@pytest.mark.usefixtures("_database")
+@pytest.mark.parametrize("by_macro", [False, True])
+def test_the_verdict_on_what_a_container_ran_is_in_the_tab_of_its_task(
+    providers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_macro: bool
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", str(not by_macro))
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    environment = {"BLACKBOX_TASK": MACRO} if by_macro else {}
+
+    with docker_engine() as engine:
+        dag = DAG_OF_CONTAINERS.format(
+            job=str(job), url=engine.url, environment=environment
+        )
+        run_id, state = ran(dag, "in_containers", providers)
+        (container,) = engine.containers.values()
+
+    assert set(container.environment) == {"BLACKBOX_TASK"}
+    assert state == "failed"
+    assert_has_the_verdict(TaskKey("in_containers", run_id, "price"))
+
+
+@pytest.mark.usefixtures("_database")
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("by_macro", [False, True])
+def test_a_task_of_ecs_is_given_of_which_task_its_recordings_are(
+    providers: Path, monkeypatch: pytest.MonkeyPatch, *, by_macro: bool, native: bool
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", "s3://dask-runs/etl")
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", str(not by_macro))
+    environment = [{"name": "BLACKBOX_TASK", "value": MACRO}] if by_macro else []
+    dag = DAG_ON_ECS.format(environment=environment, native=native)
+    with embedded_s3() as aws:
+        ecs = aws.client("ecs")
+        ecs.create_cluster(clusterName="etl")
+        job = {"name": "job", "image": "python", "memory": 512}
+        ecs.register_task_definition(family="price", containerDefinitions=[job])
+        for name, text in aws.environment.items():
+            monkeypatch.setenv(name, text)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", aws.endpoint)
+
+        run_id, state = ran(dag, "on_ecs", providers)
+
+        known = ecs.list_tasks(cluster="etl")["taskArns"]
+        (task,) = ecs.describe_tasks(cluster="etl", tasks=known)["tasks"]
+    (container,) = task["overrides"]["containerOverrides"]
+    (variable,) = container["environment"]
+    assert state == "success"
+    assert variable["name"] == "BLACKBOX_TASK"
+    said = calling_task({"BLACKBOX_TASK": variable["value"]})
+    assert (said["dag_id"], said["task_id"], said["run_id"], said["store"]) == (
+        "on_ecs",
+        "price",
+        run_id,
+        "s3://dask-runs/etl",
+    )
+
+
+def ran(dag: str, dag_id: str, providers: Path) -> list[str]:
+    """Run a DAG of one task beside the providers; return its run's id, and the task's state."""
+    file = Path(os.environ["AIRFLOW_HOME"], "dags", f"{dag_id}.py")
+    file.write_text(dag)
     done = subprocess.run(
-        [sys.executable, "-c", RUN, dag],
+        [sys.executable, "-c", RUN, file, dag_id],
         env=os.environ | {"PYTHONPATH": str(providers)},
         capture_output=True,
         text=True,
         check=False,
     )
-    dag.unlink()
+    file.unlink()
+    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
+    return done.stdout.splitlines()[-1].split()
 
-    assert done.returncode == 0, done.stderr[-3_000:]
-    run_id, state = done.stdout.splitlines()[-1].split()
-    key = TaskKey("in_pods", run_id, "price")
+
+def assert_has_the_verdict(key: TaskKey) -> None:
+    """Assert that the tab of a task finds the recording of the program, with its verdict."""
     (recorded,) = recordings_of(place_of(key, {}), key)
-    assert state == "failed", done.stdout[-3_000:]
     assert recorded.state == "failed"
-    assert recorded.manifest.job == "in_pods.price"
+    assert recorded.manifest.job == f"{key.dag_id}.{key.task_id}"
     assert recorded.cause is not None
     assert recorded.cause.title.startswith("ZeroDivisionError in 'price'")
 
