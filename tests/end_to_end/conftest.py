@@ -19,6 +19,8 @@ DAGS = Path(__file__).with_name("airflow_dags")
 CHROMIUM = "/usr/bin/chromium"
 PATIENCE = scaled(120_000)
 """Milliseconds."""
+PER_DAG = "per_dag_auth.PerDagAuthManager"
+"""Unless `TEST_AUTH_MANAGER` names another one, for `test_airflow_night.py`."""
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +44,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
     shutil.copy(auth, folder / "home" / "config")
     environ = {
         **s3.environment,
-        "AIRFLOW__CORE__AUTH_MANAGER": "per_dag_auth.PerDagAuthManager",
+        "AIRFLOW__CORE__AUTH_MANAGER": os.environ.get("TEST_AUTH_MANAGER", PER_DAG),
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "DEMO_DATA": str(data),
         "DASK_BLACKBOX__SPOOL": str(folder / "spool"),
