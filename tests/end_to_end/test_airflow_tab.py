@@ -381,7 +381,7 @@ def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
     host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
     page = ada.new_page()
-    page.goto(f"{host.url}/dags/mapped/plugin/dask-runs")
+    page.goto(f"{host.url}/dags/{reported['mapped'].dag_id}/plugin/dask-runs")
     inside = _inside(page, "Dask runs")
 
     expect(inside.locator(".trend h2")).to_have_text("part")
