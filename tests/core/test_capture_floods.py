@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from dask_blackbox.analyse.frames import endless_calls_in
 from dask_blackbox.capture.executions import _with_frames
-from dask_blackbox.capture.logs import LogTap
+from dask_blackbox.capture.logs import LogTap, cut_within
 from distributed.core import error_message
 
 pytestmark = pytest.mark.nightly
@@ -122,6 +122,11 @@ def test_frames_that_dask_sends_as_text_belong_to_the_exception() -> None:
     assert ", in report\n" in text
     assert {each.function for each in endless_calls_in(text)} == {"even", "odd"}
     assert text.endswith(f"{type(error).__name__}: {error}\n")
+    # Wherever it is cut: what follows may be a word that could be the name of a class.
+    for longest in range(5_000, 5_200):
+        cut = cut_within(text, longest)
+        assert ", in report\n" in cut
+        assert {each.function for each in endless_calls_in(cut)} == {"even", "odd"}
 
 
 def test_a_long_traceback_keeps_its_beginning_and_what_was_raised(

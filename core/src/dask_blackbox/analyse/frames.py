@@ -546,7 +546,12 @@ def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:
     return tuple(frame for text in reported for frame in _frames(text))
 
 
+_CUT = bounded(r"^… cut(?: \d+ characters)?\n[^\n]*\n", re.MULTILINE)
+"""Where a recording left lines out, with the rest of the line that begins after that."""
+
+
 def _sections(traceback: str) -> list[str]:
+    traceback = _CUT.sub("", traceback)
     for link in EXCEPTION_LINKS[1:]:
         traceback = traceback.replace(link, EXCEPTION_LINKS[0])
     return [

@@ -10,6 +10,7 @@ script.  The driver looks it up when a module that a worker lacks has ended the 
 from __future__ import annotations
 
 import errno
+import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -125,6 +126,14 @@ def _address_in_use(error: BaseException) -> str | None:
     return None
 
 
+def _file_of(file: str, of: type) -> str:
+    """Return the file of a line of a class that was unpickled, whose code has no file then."""
+    if not file.startswith("<"):
+        return file
+    module = sys.modules.get(of.__module__)
+    return getattr(module, "__file__", None) or file
+
+
 def _refusal_of_pickle(error: BaseException) -> dict[str, str] | None:
     """Return pickle's error for an object that Dask could not tokenize, or None.
 
@@ -145,6 +154,9 @@ def _refusal_of_pickle(error: BaseException) -> dict[str, str] | None:
             except Exception as refused:  # noqa: BLE001 - of the user's own class
                 text = f"{type(refused).__name__}: {message_of(refused)}"
                 own = own_frame(refused) if step == "unread" else None
-                at = f", at {own.filename}:{own.lineno} in {own.name}" if own else ""
+                at = ""
+                if own is not None:
+                    file = _file_of(own.filename, type(frame.f_locals["o"]))
+                    at = f", at {file}:{own.lineno} in {own.name}"
                 return {step: text[:_LONGEST_REFUSAL] + at}
     return None
