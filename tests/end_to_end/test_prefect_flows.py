@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,13 +19,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conditions import LOAD_FACTOR, scaled
 from demo_modules import demo_module
+from http_receiver import Receiver, receiver
 
 pytest.importorskip("prefect_dask_blackbox")
 
@@ -672,29 +671,9 @@ print(alerts.save("alerts", overwrite=True), tickets.save("tickets", overwrite=T
 """
 
 
-@contextmanager
-def receiver() -> Iterator[tuple[str, dict[str, list[Any]]]]:
-    """Listen for what automations send; yield the address, and what came, by its path."""
-    came: dict[str, list[Any]] = {"/alerts": [], "/tickets": []}
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            came[self.path].append(json.loads(body))
-            self.send_response(HTTPStatus.OK)
-            self.end_headers()
-
-        def log_message(self, *args: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def posted(to: Receiver, path: str) -> list[Any]:
+    """Return what automations sent to a path, in its order."""
+    return [each.json() for each in to.posts if each.path == path]
 
 
 @pytest.mark.timeout(1200)
@@ -702,7 +681,7 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
     host: Any, tmp_path: Path
 ) -> None:
     with (
-        receiver() as (address, came),
+        receiver() as webhooks,
         served_script(host, tmp_path, "orders-nightly", {}) as failing,
         deleted_afterwards(host, "automations"),
     ):
@@ -727,7 +706,7 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
         for run_id in fine:
             _soon(partial(_completed, host, run_id))
 
-        save = [sys.executable, "-c", BLOCKS, address]
+        save = [sys.executable, "-c", BLOCKS, webhooks.url]
         ids = subprocess.run(
             save, env=host.environ, check=True, capture_output=True, text=True
         ).stdout.split()
@@ -737,8 +716,8 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
         before = _paused(host, failing)
         second = failed("Tuesday", 3)
         _soon(lambda: _paused(host, failing))
-        _soon(lambda: len(came["/alerts"]) == len(second))
-        _soon(lambda: came["/tickets"])
+        _soon(lambda: len(posted(webhooks, "/alerts")) == len(second))
+        _soon(lambda: posted(webhooks, "/tickets"))
         # Now: `serve` pauses its deployments when it stops.
         paused = [each for each in others if _paused(host, each)]
         runs = host.ask(
@@ -754,15 +733,16 @@ def test_the_pack_acts_on_nothing_unchanged_and_with_ids_on_the_failing_deployme
     assert not paused
     # Nobody ran anything again.
     assert len(runs) == len([*first, *second, *fine])
-    [ticket] = came["/tickets"]
+    [ticket] = posted(webhooks, "/tickets")
+    alert = posted(webhooks, "/alerts")[0]["text"]
     assert ticket["title"] == "LookupError in 'load': no orders for Tuesday"
     assert ticket["fingerprint"] == second[0]["dask.fingerprint"]
-    subject, cause, *_ = came["/alerts"][0]["text"].splitlines()
+    subject, cause, *_ = alert.splitlines()
     assert subject == f"orders Failed: {ticket['title']}"
     assert "LookupError: no orders for Tuesday" in cause
-    assert "\nWhat to do: " in came["/alerts"][0]["text"]
-    assert "\nChanged since the last good run: " in came["/alerts"][0]["text"]
-    for sent in (ticket["url"], came["/alerts"][0]["text"].splitlines()[-1]):
+    assert "\nWhat to do: " in alert
+    assert "\nChanged since the last good run: " in alert
+    for sent in (ticket["url"], alert.splitlines()[-1]):
         assert sent.startswith(f"{host.url}/artifacts/artifact/")
 
 
