@@ -7,13 +7,13 @@ import logging
 import pickle
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from dask_blackbox.analyse.frames import endless_calls_in
 from dask_blackbox.capture.executions import _with_frames
-from dask_blackbox.capture.logs import LogTap, cut_within
+from dask_blackbox.capture.logs import LogTap, cut, cut_within
 from distributed.core import error_message
 
 pytestmark = pytest.mark.nightly
@@ -124,9 +124,38 @@ def test_frames_that_dask_sends_as_text_belong_to_the_exception() -> None:
     assert text.endswith(f"{type(error).__name__}: {error}\n")
     # Wherever it is cut: what follows may be a word that could be the name of a class.
     for longest in range(5_000, 5_200):
-        cut = cut_within(text, longest)
-        assert ", in report\n" in cut
-        assert {each.function for each in endless_calls_in(cut)} == {"even", "odd"}
+        shown = cut_within(text, longest)
+        assert ", in report\n" in shown
+        assert {each.function for each in endless_calls_in(shown)} == {"even", "odd"}
+
+
+@pytest.mark.parametrize("how", [cut, cut_within])
+@pytest.mark.parametrize("filler", ["a word ", "a line\n", '"json":1,'])
+def test_a_secret_is_kept_whole_or_not_at_all(
+    how: Callable[[str, int], str], filler: str
+) -> None:
+    """A part of one has no name before it, and no other sign that it is one."""
+    secret, around = "hunter2-Kx93mQ0vLp", (filler * 1_500)[:1_500]
+    for place in range(0, 1_500, 3):
+        text = f"{around[:place]} {secret} {around[place:]}\nKeyError: 'price'\n"
+        shown = how(text, 600)
+
+        assert secret in shown or secret[:4] not in shown
+        assert secret in shown or secret[-4:] not in shown
+        assert len(shown) < 650
+
+
+def test_how_much_is_cut_is_counted() -> None:
+    lines = "".join(f"line {number}\n" for number in range(1_000))
+
+    kept, _, rest = cut_within(lines, 1_000).partition("\n… cut ")
+    gone, _, end = rest.partition(" characters\n")
+    assert len(kept) + int(gone) + len(end) == len(lines)
+    assert end.startswith("line ")
+    assert lines.startswith(kept)
+    assert lines[len(kept)].isspace()
+    assert cut("x" * 50, 20) == f"{'x' * 20} … cut 30 characters"
+    assert cut_within("x" * 50, 20) == f"{'x' * 20} … cut 30 characters"
 
 
 def test_a_long_traceback_keeps_its_beginning_and_what_was_raised(

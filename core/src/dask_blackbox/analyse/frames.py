@@ -546,8 +546,8 @@ def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:
     return tuple(frame for text in reported for frame in _frames(text))
 
 
-_CUT = bounded(r"^… cut(?: \d+ characters)?\n[^\n]*\n", re.MULTILINE)
-"""Where a recording left lines out, with the rest of the line that begins after that."""
+_CUT = bounded(r"^… cut(?: \d+ characters)?\n(?:(?!  File \")[^\n]*\n)?", re.MULTILINE)
+"""Where a recording left lines out, with the code of a frame whose line is among them."""
 
 
 def _sections(traceback: str) -> list[str]:

@@ -66,23 +66,43 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+_LONGEST_WORD = 4_096
+
+
 def cut(text: str, longest: int) -> str:
-    """Return the beginning of `text`, and how much of it that leaves out."""
-    gone = len(text) - longest
-    return text if gone <= 0 else f"{text[:longest]} … cut {gone} characters"
+    """Return the beginning of `text`, and how much of it that leaves out.
+
+    It ends between words: nothing tells that a part of a secret is one.
+    """
+    if len(text) <= longest:
+        return text
+    kept = text[: _end_of_word(text, longest)]
+    return f"{kept} … cut {len(text) - len(kept)} characters"
 
 
 def cut_within(text: str, longest: int) -> str:
     """Return the beginning and the end of `text`, and how much between them that leaves out.
 
     A traceback begins with the user's own lines and ends with what was raised: that of functions
-    which call each other endlessly has thousands of lines between.
+    which call each other endlessly has thousands of lines between.  What is kept are whole words
+    and, of the end, whole lines.
     """
-    gone = len(text) - longest
-    if gone <= 0:
+    if len(text) <= longest:
         return text
-    head = longest // 4
-    return f"{text[:head]}\n… cut {gone} characters\n{text[head - longest :]}"
+    place = _end_of_word(text, longest // 4)
+    line = text.find("\n", len(text) - (longest - place))
+    if line in (-1, len(text) - 1):  # no line begins there
+        return cut(text, longest)
+    return f"{text[:place]}\n… cut {line + 1 - place} characters\n{text[line + 1 :]}"
+
+
+def _end_of_word(text: str, at: int) -> int:
+    """Return where a word ends at or before a place; that place, if the word has no beginning."""
+    if text[at].isspace():
+        return at
+    begin = max(at - _LONGEST_WORD, 0)
+    blank = max(text.rfind(each, begin, at) for each in " \n\t")
+    return at if blank < 0 else blank
 
 
 def role_of(logger: str, otherwise: str) -> str:

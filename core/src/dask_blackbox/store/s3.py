@@ -445,9 +445,8 @@ def _ca_bundle(options: StoreOptions) -> str | None:
     if options.ca_bundle is None:
         return None
     file = Path(options.ca_bundle).expanduser()
-    if (
-        not file.is_file()
-    ):  # boto3 says so with the first request, as if there was no server
+    if not file.is_file():
+        # boto3 says so with the first request, as if there was no server.
         raise ConfigurationError(
             f"blackbox.store.ca-bundle is {options.ca_bundle!r}, and there is no such file "
             "on this machine"

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterator, Sequence
 
 from ..executions import short_key
+from ..logs import cut
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -130,7 +131,7 @@ def _wanted_of_graph() -> dict[str, object]:
 def _bounded(msg: object) -> object:
     text = json.dumps(msg, default=str)
     if len(text) > _LONGEST:
-        return f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
+        return cut(text, _LONGEST)
     return json.loads(text)
 
 
