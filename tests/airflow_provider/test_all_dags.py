@@ -100,6 +100,48 @@ def test_failures_of_all_dags_are_grouped_by_cause_the_new_ones_first(
     assert len(get("runs.json?dag=dag_&show=failed").json()["runs"]) == 60
 
 
+def _needs(memory: str, where: str) -> Cause:
+    """Return the cause of a task that needs more memory, with the line to paste."""
+    line = f'`cluster_kwargs={{"memory_limit": "{memory}"}}`'
+    remedy = f"Give each worker {memory}. To paste into {where}: {line}."
+    return CAUSES[3]._replace(remedy=remedy)
+
+
+def test_each_task_of_a_cause_has_its_own_line_to_paste(
+    night: Night, get: Callable[..., Any]
+) -> None:
+    night.run("lines_a")
+    night.task("join", failed(_needs("2 GiB", "a.py, task 'join'")), state="failed")
+    for index, memory in enumerate(("3 GiB", "4 GiB", "4 GiB")):
+        cause = _needs(memory, "a.py, task 'mapped'")
+        night.task("mapped", failed(cause), state="failed", index=index)
+    night.run("lines_b")
+    # On a cluster that the task does not start, there is no line.
+    without = CAUSES[3]._replace(remedy="Give each worker 2 GiB.")
+    night.task("join", failed(without), state="failed")
+    night.write()
+
+    (cause,) = get("runs.json?dag=lines_").json()["causes"]
+    page = unescape(get("runs?dag=lines_").text)
+
+    assert sorted(
+        (each["text"], sorted(each["tasks"])) for each in cause["remedies"]
+    ) == [
+        ("Give each worker 2 GiB.", ["lines_a.join", "lines_b.join"]),
+        ("Give each worker 3 GiB.", ["lines_a.mapped [0]"]),
+        ("Give each worker 4 GiB.", ["lines_a.mapped [1]", "lines_a.mapped [2]"]),
+    ]
+    line = (
+        'To paste into a.py, task \'join\': `cluster_kwargs={"memory_limit": "2 GiB"}`.'
+    )
+    assert cause["paste"] == [line]
+    assert cause["paste_differs"] == ["lines_a.mapped"]
+    assert page.count("To paste into a.py, task 'join'") == 1
+    assert "task 'mapped'" not in page
+    assert "<b>lines_a.mapped [0]:</b> Give each worker 3 GiB." in page
+    assert "differs between the failures of lines_a.mapped;" in page
+
+
 def test_what_cannot_run_now_is_named_with_assets_and_the_dags_that_they_start(
     night: Night, get: Callable[..., Any]
 ) -> None:

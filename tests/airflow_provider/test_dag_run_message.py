@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox.arguments import OperatorConfigurationError
-from airflow_dask_blackbox.causes import Cause
+from airflow_dask_blackbox.causes import Cause, advice_on
 from airflow_dask_blackbox.notifications.dag_run_message import message_of_run
 from airflow_dask_blackbox.notifications.dask_card import DaskCardNotifier
 
@@ -157,12 +157,29 @@ def test_causes_that_differ_in_numbers_and_addresses_are_one() -> None:
         assert Cause.announced(wrong) is None
 
 
+def test_advice_that_differs_is_given_for_the_tasks_that_it_is_for() -> None:
+    def needs(task: str, memory: str) -> tuple[str, str, Cause]:
+        line = f"To paste into d.py, task {task!r}: `cluster_kwargs={{{memory!r}}}`."
+        return task, task, Cause("r", "Killed", f"Give {memory}. {line}")
+
+    same = advice_on([needs("load", "2 GiB"), needs("load", "2 GiB")])
+    each = advice_on([needs("load", "2 GiB"), needs("join", "3 GiB")])
+    differs = advice_on([needs("load", "2 GiB"), needs("load", "3 GiB")])
+
+    assert same.remedies == (("Give 2 GiB.", ("load",)),)
+    assert [len(given.lines) for given in (same, each, differs)] == [1, 2, 0]
+    assert [given.differs for given in (same, each, differs)] == [(), (), ("load",)]
+    assert advice_on([("a", "a", Cause("r", "Killed"))]) == ((), (), ())
+
+
 def test_a_long_remedy_keeps_the_line_to_paste_and_a_title_that_is_cut_says_so() -> (
     None
 ):
-    remedy = "Give workers more memory. " * 50 + "`dask_config={}`"
+    line = "To paste into nightly.py, task 'load': `dask_config={}`."
+    remedy = "Give workers more memory. " * 100 + line
     cause = Cause.announced({"rule": "r", "title": "x" * 900, "remedy": remedy})
 
     assert cause is not None
-    assert cause.remedy == remedy
+    assert len(cause.remedy) == 2_000
+    assert cause.remedy.endswith(f"… {line}")
     assert cause.title == "x" * 499 + "…"

@@ -18,7 +18,7 @@ from airflow_dask_blackbox.arguments import accepted_by
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from dask_blackbox import analyse
 from dask_blackbox.analyse import verdict_in
-from dask_blackbox.dialect import dialect_of
+from dask_blackbox.dialect import PLAIN, dialect_of
 from dask_blackbox.formatting import size
 from distributed import Client, LocalCluster, Nanny, Worker
 from distributed.deploy.adaptive import Adaptive
@@ -89,6 +89,17 @@ def test_a_task_says_which_of_its_arguments_its_cluster_heeds(
     facts = task._pasted_into({"ti": SimpleNamespace(task=task)})
 
     assert (facts["dag_file"], facts.get("takes")) == ("nightly.py", takes)
+
+
+def test_a_remedy_is_taken_apart_where_the_lines_begin() -> None:
+    dialect = dialect_of("airflow")
+    host = {"task_id": "work", "dag_file": "d.py"}
+    said = "Raise it (`Client(…, timeout=60)`)."
+    lines = dialect.lines_for(said, host)
+
+    assert dialect.without_lines(f"{said} {lines}") == (said, lines)
+    assert dialect.without_lines(said) == (said, "")
+    assert PLAIN.without_lines(said) == (said, "")
 
 
 def test_a_cluster_of_others_takes_only_what_its_client_heeds() -> None:

@@ -83,6 +83,8 @@ def test_failures_of_a_night_are_on_one_page_in_every_width_and_colour(
     expect(causes.filter(has_text="10 tasks in 10 DAGs")).to_have_count(6)
     expect(causes.first).to_contain_text("new")
     expect(causes.filter(has_text="Cannot run now")).to_have_count(6)
+    of_memory = causes.filter(has_text="exceeded their memory limit")
+    expect(of_memory.get_by_text("To paste into dag_")).to_have_count(10)
     for width, scheme in product(WIDTHS, ("light", "dark")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

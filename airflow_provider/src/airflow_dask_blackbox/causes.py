@@ -6,20 +6,21 @@ about many tasks needs no look into their recordings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dask_blackbox.patterns import bounded
+
+from airflow_dask_blackbox.dialect import DIALECT
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
 
-__all__ = ["Cause", "unusual_in"]
+__all__ = ["Advice", "Cause", "advice_on", "unusual_in"]
 
 _LONGEST: Final = 500
 _LONGEST_REMEDY: Final = 2_000
-"""The line to paste is at the end of it."""
 _DIFFERS: Final = bounded(r"(?:tcp|tls)://[^\s'\",;)]+|0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
 """Addresses and numbers, which differ between tasks that failed of one cause."""
 _MOST_UNUSUAL: Final = 3
@@ -36,6 +37,15 @@ def unusual_in(card: RunCard) -> list[str]:
 
 def _cut(text: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _cut_remedy(remedy: str) -> str:
+    """Return a remedy that is not too long: a part of what is to be pasted is no use."""
+    text, lines = DIALECT.without_lines(remedy)
+    room = _LONGEST_REMEDY - len(lines) - 1
+    if not lines or room < 1:
+        return _cut(text, _LONGEST_REMEDY)
+    return f"{_cut(text, room)} {lines}"
 
 
 class Cause(NamedTuple):
@@ -74,7 +84,7 @@ class Cause(NamedTuple):
         return cls(
             rule=verdict.rule,
             title=_cut(plain(verdict.own_title or verdict.title)),
-            remedy=_cut(plain(verdict.remedy), _LONGEST_REMEDY),
+            remedy=_cut_remedy(plain(verdict.remedy)),
             retry=verdict.retry_advice,
             times=again.times if again is not None else int(known),
         )
@@ -96,7 +106,47 @@ class Cause(NamedTuple):
         return cls(
             rule=_cut(rule),
             title=_cut(title),
-            remedy=_cut(remedy, _LONGEST_REMEDY),
+            remedy=_cut_remedy(remedy),
             retry=_cut(retry),
             times=times if isinstance(times, int) else 0,
         )
+
+
+class Advice(NamedTuple):
+    """What to do about several failures of one cause.
+
+    Attributes:
+        remedies: Each remedy, and what it is for; one for all, if they have the same.
+        lines: What to paste, for each task whose failures all ask for the same.
+        differs: Tasks whose failures ask for different lines: none of them is right for all.
+    """
+
+    remedies: tuple[tuple[str, tuple[str, ...]], ...]
+    lines: tuple[str, ...]
+    differs: tuple[str, ...]
+
+
+def advice_on(failed: Iterable[tuple[str, str, Cause]]) -> Advice:
+    """Return what to do about failures of one cause, and what to paste into which task.
+
+    Failures of one cause may ask for different values, and each task has arguments of its
+    own: what is right for one of them is not shown for the others.
+
+    Args:
+        failed: Of each failure the task, the name of its instance, and the cause.
+    """
+    by_text: dict[str, list[str]] = {}
+    by_task: dict[str, dict[str, None]] = {}
+    for task, instance, cause in failed:
+        text, line = DIALECT.without_lines(cause.remedy)
+        by_text.setdefault(text, []).append(instance)
+        by_task.setdefault(task, {})[line] = None
+    most_first = sorted(by_text.items(), key=lambda each: -len(each[1]))
+    same = [next(iter(lines)) for lines in by_task.values() if len(lines) == 1]
+    return Advice(
+        remedies=tuple(
+            (text, tuple(dict.fromkeys(names))) for text, names in most_first if text
+        ),
+        lines=tuple(dict.fromkeys(line for line in same if line)),
+        differs=tuple(task for task, lines in by_task.items() if len(lines) > 1),
+    )

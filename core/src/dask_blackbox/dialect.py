@@ -93,6 +93,16 @@ class RemedyDialect:
         except KeyError:
             return ""
 
+    def without_lines(self, remedy: str) -> tuple[str, str]:
+        """Return a remedy as it is in any host, and what to paste into this one's code.
+
+        Args:
+            remedy: As it is on the card, with what `lines_for` returned at its end.
+        """
+        begins = self.paste.partition("{")[0]
+        text, found, lines = remedy.rpartition(f" {begins}") if begins else ("", "", "")
+        return (text, f"{begins}{lines}") if found else (remedy, "")
+
     def time_limit(self, name: str, seconds: float) -> str:
         """Return how the host's code sets a time limit; empty: not known.
 

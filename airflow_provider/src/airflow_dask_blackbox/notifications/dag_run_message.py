@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey, runs_of
-from airflow_dask_blackbox.causes import Cause
+from airflow_dask_blackbox.causes import Cause, advice_on
 from airflow_dask_blackbox.links import RECORDING_KEY
 from airflow_dask_blackbox.notifications.card_message import CardMessage, composed
 
@@ -30,6 +30,8 @@ _TIMEOUT: Final = 30.0
 """Seconds for finding out why tasks failed; those that are left count as unknown."""
 _MOST_CAUSES: Final = 10
 _MOST_NAMES: Final = 12
+_MOST_REMEDIES: Final = 3
+_MOST_LINES: Final = 6
 
 _UNRECORDED: Final = "no recording says why"
 
@@ -246,8 +248,7 @@ def _facts(groups: Sequence[_Group]) -> Iterator[tuple[str, str]]:
     for group in groups[:_MOST_CAUSES]:
         cause = group.cause
         lines = [cause.title if cause is not None else f"Unknown: {_UNRECORDED}"]
-        if cause is not None and cause.remedy:
-            lines.append(f"What to do: {cause.remedy}")
+        lines.extend(_what_to_do(group))
         if cause is not None and cause.times == 1:
             lines.append("The first failure of its kind")
         lines.append(f"Tasks: {_names([each.label for each in group.tasks])}")
@@ -262,6 +263,23 @@ def _facts(groups: Sequence[_Group]) -> Iterator[tuple[str, str]]:
             "More",
             f"{_count(len(more), 'other cause')} of {_count(tasks, 'task')}",
         )
+
+
+def _what_to_do(group: _Group) -> Iterator[str]:
+    remedies, lines, differs = advice_on(
+        (each.key.task_id, each.label, each.cause)
+        for each in group.tasks
+        if each.cause is not None
+    )
+    for text, names in remedies[:_MOST_REMEDIES]:
+        of = f" about {_names(names)}" if len(remedies) > 1 else ""
+        yield f"What to do{of}: {text}"
+    if len(remedies) > _MOST_REMEDIES:
+        yield "What to do about the others is on their pages"
+    yield from lines[:_MOST_LINES]
+    if differs or len(lines) > _MOST_LINES:
+        more = [*differs, *(["other tasks"] if len(lines) > _MOST_LINES else [])]
+        yield f"What to paste for {_names(more)} is on the page of each failure"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from fastapi.responses import JSONResponse, Response
 
 from airflow_dask_blackbox.addresses import TaskKey, page_of, runs_page
-from airflow_dask_blackbox.causes import Cause
+from airflow_dask_blackbox.causes import Advice, Cause, advice_on
 from airflow_dask_blackbox.tab.recordings import place_of, recordings_of
 from airflow_dask_blackbox.tab.tasks import (
     Announced,
@@ -36,6 +36,7 @@ _MOST_OPENED: Final = 12
 _OPENING: Final = 2.0
 """Seconds for looking into recordings whose tasks could not say how they ended."""
 _MOST_SHOWN: Final = 12
+_MOST_REMEDIES: Final = 3
 _ENDED: Final = frozenset({"success", "failed", "up_for_retry", "skipped", "removed"})
 _HOURS: Final = (24, 72, 168)
 _OUTCOMES: Final = (
@@ -102,6 +103,7 @@ class CauseGroup(NamedTuple):
 
     Attributes:
         cause: Of the newest of them.
+        advice: What to do about them.
         runs: The newest first.
         dags: Of how many DAGs.
         new: No job of them has failed of it before.
@@ -111,6 +113,7 @@ class CauseGroup(NamedTuple):
     """
 
     cause: Cause
+    advice: Advice
     runs: tuple[DaskRun, ...]
     dags: int
     new: bool
@@ -157,6 +160,7 @@ def page(
         hours=_HOURS,
         choices=SHOWN,
         most=_MOST_SHOWN,
+        most_remedies=_MOST_REMEDIES,
     )
 
 
@@ -184,8 +188,13 @@ def document(
 
 
 def _group_as_json(group: CauseGroup) -> dict[str, Any]:
+    remedies, lines, differs = group.advice
     return {
-        **group.cause._asdict(),
+        "rule": group.cause.rule,
+        "title": group.cause.title,
+        "remedies": [{"text": text, "tasks": names} for text, names in remedies],
+        "paste": lines,
+        "paste_differs": differs,
         "new": group.new,
         "dags": group.dags,
         "tasks": [each.key._asdict() for each in group.runs],
@@ -339,13 +348,16 @@ def _group(
     assets: Mapping[tuple[str, str], Sequence[AssetSeen]],
     seen: Collection[str],
 ) -> CauseGroup:
-    cause = failed[0].cause
-    assert cause is not None  # noqa: S101 - only those are grouped
+    known = [(each, each.cause) for each in failed if each.cause is not None]
     at = dict.fromkeys((each.key.dag_id, each.key.run_id) for each in failed)
     waiting = [(dag, task) for dag, run in at for task in blocked.get((dag, run), ())]
     own = [(each.key.dag_id, each.key.task_id) for each in failed]
     return CauseGroup(
-        cause=cause,
+        cause=known[0][1],
+        advice=advice_on(
+            (f"{run.key.dag_id}.{run.key.task_id}", f"{run.key.dag_id}.{run.label}", of)
+            for run, of in known
+        ),
         runs=tuple(failed),
         dags=len({dag for dag, _ in at}),
         new=all(each.cause is not None and each.cause.times == 1 for each in failed),
