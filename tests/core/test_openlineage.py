@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
+import msgspec
 import pytest
 from conditions import until
 from dask_blackbox.card import RunCard
@@ -18,9 +19,9 @@ from dask_blackbox.events import DataNamed
 from dask_blackbox.finding import Finding, Subject
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.destinations import openlineage_set
-from dask_blackbox.protocol.messages import OpenLineage
+from dask_blackbox.protocol.messages import HostLineage, OpenLineage
 from dask_blackbox.recorder.named_data import DataOfRun
-from dask_blackbox.recorder.openlineage import send_lineage
+from dask_blackbox.recorder.openlineage import complete_host_run, send_lineage
 from dask_blackbox.report.openlineage import dataset_names
 from http_receiver import Receiver, receiver
 
@@ -150,17 +151,21 @@ _DRIVER = """
 import os, signal, sys
 from distributed import Client, LocalCluster
 from dask_blackbox import recording
+from dask_blackbox.protocol.messages import HostLineage
 
 def price(row):
     return row["unit_price"]
 
 if __name__ == "__main__":
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
-        with Client(cluster) as client, recording(client, store=sys.argv[1], job="nightly"):
-            client.submit(price, {}, key="price-1").exception()
-            if sys.argv[2] == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            client.submit(price, {}, key="price-2").result()
+        with Client(cluster) as client:
+            rec = recording(client, store=sys.argv[1], job="nightly")
+            rec.host_lineage = HostLineage(namespace="host", job="task", run_id=sys.argv[3])
+            with rec:
+                client.submit(price, {}, key="price-1").exception()
+                if sys.argv[2] == "killed":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                client.submit(price, {}, key="price-2").result()
 """
 
 
@@ -179,31 +184,85 @@ def test_a_recorded_run_arrives_whatever_happens_to_its_driver(
             "OPENLINEAGE_API_KEY": "the-key-of-lineage",
         }
         done = subprocess.run(
-            [sys.executable, str(script), str(tmp_path / "store"), ending],
+            [sys.executable, str(script), str(tmp_path / "store"), ending, PARENT],
             env=environ,
             capture_output=True,
             check=False,
         )
+        # Of a run that ended by itself, the host's own process has sent what it had.
+        events = 2 if ending == "failed" else 3
         until(
-            lambda: len(found.posts) == 2,
-            "both events have arrived",
+            lambda: len(found.posts) == events,
+            "all events have arrived",
             describe=lambda: done.stderr,
         )
 
     assert done.returncode == (1 if ending == "failed" else -signal.SIGKILL)
-    start, end = events_of(found)
+    start, end, *of_host = events_of(found)
     assert start["eventType"] == "START"
     assert end["eventType"] == ("FAIL" if ending == "failed" else "ABORT")
+    assert [each["run"]["runId"] for each in of_host] == [PARENT] * (events - 2)
+    assert [each["eventType"] for each in of_host] == ["ABORT"] * (events - 2)
     rule = "task-exception" if ending == "failed" else "driver-killed"
     assert end["run"]["facets"]["daskRun"]["rule"] == rule
     keys = [each.headers["authorization"] for each in found.posts]
-    assert keys == ["Bearer the-key-of-lineage"] * 2
+    assert keys == ["Bearer the-key-of-lineage"] * events
 
 
-def test_the_events_have_what_the_graphs_read_and_write() -> None:
+def some_data() -> DataOfRun:
+    """Return what a run has read and written."""
     data = DataOfRun()
     row = {"reads": ["s3://lake/orders"], "writes": ["/data/out"]}
     data.add_rows({"event": [[1.0, DataNamed.kind, "driver", json.dumps(row)]]})
+    return data
+
+
+@pytest.mark.parametrize(
+    ("stopped", "rule", "ends"),
+    [
+        (False, "driver-killed", "ABORT"),
+        (True, "workers-died", "OTHER"),
+        (False, "stopped-by-host", "OTHER"),
+    ],
+)
+def test_the_hosts_own_run_gets_what_its_killed_process_cannot_send(
+    *, stopped: bool, rule: str, ends: str
+) -> None:
+    card = a_card(state="aborted")
+    assert card.verdict is not None
+    verdict = msgspec.structs.replace(card.verdict, rule=rule)
+    card = msgspec.structs.replace(card, verdict=verdict)
+    with receiver(201) as found:
+        to = HostLineage(
+            settings={"transport": {"type": "http", "url": found.url}},
+            namespace="airflow",
+            job="nightly.load",
+            run_id=PARENT,
+            report="https://airflow.invalid/dags/nightly",
+        )
+        problems = complete_host_run(to, MANIFEST, card, some_data(), stopped=stopped)
+
+    assert problems == []
+    [event] = events_of(found)
+    assert event["eventType"] == ends
+    assert event["eventTime"].startswith("2027-01-15T08:01:00")
+    assert event["run"]["runId"] == PARENT
+    assert (event["job"]["namespace"], event["job"]["name"]) == (
+        "airflow",
+        "nightly.load",
+    )
+    facets = event["run"]["facets"]
+    assert facets["daskRun"]["rule"] == rule
+    assert facets["daskRun"]["report"] == "https://airflow.invalid/dags/nightly"
+    # The client itself adds tags; the error stands where nobody else says how it ended.
+    more = {"errorMessage"} if ends == "ABORT" else set()
+    assert set(facets) - {"daskRun", "tags"} == more
+    assert [each["name"] for each in event["inputs"]] == ["orders"]
+    assert [each["name"] for each in event["outputs"]] == ["/data/out"]
+
+
+def test_the_events_have_what_the_graphs_read_and_write() -> None:
+    data = some_data()
     with receiver(201) as found:
         send_lineage(OpenLineage(url=found.url), MANIFEST, a_card(), data)
 

@@ -1,12 +1,14 @@
 """What OpenLineage receives for a task: what it read and wrote, and a facet with the verdict.
 
 Airflow's OpenLineage provider calls an operator's `get_openlineage_facets_on_…`; without it,
-nobody calls these, and nothing of it is imported.
+nobody calls these, and nothing of it is imported.  It calls them in the task's process: of a task
+that was stopped or killed, the recorder sends the same to the run that `run_at_service` names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
@@ -16,8 +18,9 @@ from airflow_dask_blackbox.addresses import TaskKey, tab_of
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
+    from dask_blackbox.protocol.messages import HostLineage
 
-__all__ = ["OpenLineageFacets"]
+__all__ = ["OpenLineageFacets", "run_at_service"]
 
 
 class OpenLineageFacets:
@@ -63,6 +66,54 @@ class OpenLineageFacets:
                 lineage.inputs.extend(_each_once(read, known[0]))
                 lineage.outputs.extend(_each_once(written, known[1]))
         return lineage
+
+
+def run_at_service(ti: Any) -> HostLineage | None:
+    """Return the run that OpenLineage has of a task instance; None: it gets no events of it.
+
+    Args:
+        ti: The task instance that runs in this process.
+    """
+    known: list[HostLineage | None] = [None]
+    with guard("the run that OpenLineage has of this task"):
+        known.append(_run_at_service(ti))
+    return known[-1]
+
+
+def _run_at_service(ti: Any) -> HostLineage | None:
+    try:
+        from airflow.providers.openlineage import conf
+        from airflow.providers.openlineage.plugins import macros
+        from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+    except ImportError:
+        return None
+    if conf.is_disabled() or not _sends_events_of(ti):
+        return None
+    from dask_blackbox.protocol.messages import HostLineage
+
+    return HostLineage(
+        settings=OpenLineageAdapter().get_openlineage_config(),
+        namespace=macros.lineage_job_namespace(),
+        job=macros.lineage_job_name(ti),
+        run_id=macros.lineage_run_id(ti),
+        report=tab_of(TaskKey.of(ti), ti.try_number),
+    )
+
+
+def _sends_events_of(ti: Any) -> bool:
+    """Return whether Airflow's settings want events of a task."""
+    try:
+        from airflow.providers.openlineage.utils.emission_policy import (
+            resolve_task_emission_policy,
+        )
+    except ImportError:  # an older provider
+        utils: Any = import_module("airflow.providers.openlineage.utils.utils")
+        wanted = utils.is_selective_lineage_enabled(ti.task)
+        return bool(wanted) and not utils.is_operator_disabled(ti.task)
+    policy = resolve_task_emission_policy(
+        operator=ti.task, dag_id=ti.dag_id, task_id=ti.task_id
+    )
+    return bool(policy.emit)
 
 
 def _declared(assets: Iterable[object]) -> list[Any]:

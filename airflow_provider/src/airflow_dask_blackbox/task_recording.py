@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
     from dask_blackbox.card_data import RunState
+    from dask_blackbox.protocol.messages import HostLineage
     from dask_blackbox.store import StoreChoice
     from distributed import Client
 
@@ -73,6 +74,7 @@ class TaskRecording:
         log: Log,
         command: Sequence[str] | None = None,
         host: Mapping[str, str] | None = None,
+        lineage: HostLineage | None = None,
     ) -> None:
         self.links: dict[str, str] = {}
         self.driver_thread: int | None = None
@@ -84,7 +86,7 @@ class TaskRecording:
         self._store = store
         self._function = function
         self._job, self._command = job, command
-        self._host = dict(host or {})
+        self._host, self._lineage = dict(host or {}), lineage
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
         self._announced = LinkPublisher(context["ti"], buttons=self.links)
@@ -138,6 +140,7 @@ class TaskRecording:
             on_progress=lines.update,
         )
         rec.place = partial(_place, chosen, refused)
+        rec.host_lineage = self._lineage
         if self.driver_thread is not None:
             rec.driver_thread = self.driver_thread
         self._rec = rec

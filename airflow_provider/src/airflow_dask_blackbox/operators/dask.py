@@ -46,7 +46,7 @@ from airflow_dask_blackbox.dask_log import folded_dask_log
 from airflow_dask_blackbox.hooks.dask import DaskHook
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.lazy_arguments import fetched
-from airflow_dask_blackbox.lineage import OpenLineageFacets
+from airflow_dask_blackbox.lineage import OpenLineageFacets, run_at_service
 from airflow_dask_blackbox.links import LINKS, known_links
 from airflow_dask_blackbox.rendered import store_rendered_templates
 from airflow_dask_blackbox.results import refused_result
@@ -385,6 +385,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             required=self.required,
             log=self.log,
             host=self._pasted_into(context),
+            lineage=run_at_service(context["ti"]),
         )
 
     def _pasted_into(self, context: Any) -> dict[str, str]:

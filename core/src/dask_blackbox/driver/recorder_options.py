@@ -20,7 +20,7 @@ from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import ARGUMENTS, LEAVABLE, Manifest
 from dask_blackbox.protocol.destinations import openlineage_set, otlp_set
-from dask_blackbox.protocol.messages import Config, Limits
+from dask_blackbox.protocol.messages import Config, HostLineage, Limits
 from dask_blackbox.protocol.notify_settings import notify_set
 from dask_blackbox.recorder.spool_folder import chosen_spool
 from dask_blackbox.settings import (
@@ -43,6 +43,7 @@ def config_of(
     required: bool = False,
     secrets: Mapping[str, object] | None = None,
     host_environment: Mapping[str, str] | None = None,
+    host_lineage: HostLineage | None = None,
     progress: bool = False,
     overview: bool = False,
 ) -> Config:
@@ -53,6 +54,7 @@ def config_of(
         parameters: Of the run: values under secret names in them are masked.
         secrets: What the host knows of: values under secret names in it are masked, too.
         host_environment: What the host's client needs to know, as environment variables.
+        host_lineage: The host's own run at a service of OpenLineage.
         progress: Whether the recorder reports the progress of the run.
         overview: Whether it makes what the host's page shows beside the card.
         required: Whether a setting that cannot work is an error.
@@ -86,6 +88,7 @@ def config_of(
             {f"secret {n}": url for n, url in enumerate(notify.urls)},
             {"secret collector": None if otlp is None else otlp.endpoint},
             {"secret lineage": None if openlineage is None else openlineage.url},
+            None if host_lineage is None else host_lineage.settings,
         ),
         host_environment=dict(host_environment or {}),
         progress_interval=_PROGRESS if progress else 0.0,
@@ -97,6 +100,7 @@ def config_of(
         notify=notify,
         otlp=otlp,
         openlineage=openlineage,
+        host_lineage=host_lineage,
         performance_report=setting_seconds("performance-report"),
         **_rules_asked(required=required),
         bundles=0

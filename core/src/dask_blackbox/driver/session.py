@@ -77,7 +77,13 @@ from dask_blackbox.manifest import (
     own_version,
     since_boot,
 )
-from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
+from dask_blackbox.protocol.messages import (
+    LEFT,
+    Config,
+    End,
+    HostLineage,
+    Progress,
+)
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import StoreChoice
 
@@ -146,6 +152,8 @@ class Recording:
         self.place: Callable[[], StoreChoice] | None = None
         """What tells the store, where a host has to look them up; set it
         before `start`, which handles its errors as it does a store's."""
+        self.host_lineage: HostLineage | None = None
+        """The run of the host's own that OpenLineage has; set it before `start`."""
         self.logs_why = True
         """Log why the run is not recorded; not where the host says so in a log of its own."""
         self._reason: str | None = None
@@ -714,6 +722,7 @@ class Recording:
             required=self._required,
             secrets=self._secrets,
             host_environment=self._host_environment,
+            host_lineage=self.host_lineage,
             progress=self._on_progress is not None,
             overview=self._wants_overview,
         )

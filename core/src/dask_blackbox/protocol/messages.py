@@ -85,6 +85,26 @@ class OpenLineage(msgspec.Struct, kw_only=True, frozen=True):
     parent: str = ""
 
 
+class HostLineage(msgspec.Struct, kw_only=True, frozen=True):
+    """A run of the host's own, whose events OpenLineage has from the host itself.
+
+    Its process sends them, and nobody adds to them what Dask did when that was killed.
+
+    Attributes:
+        settings: Of OpenLineage's client; None: those of its variables and files.
+        namespace: Of the job.
+        job: Its name there.
+        run_id: Of the run.
+        report: Where a person reads what happened.
+    """
+
+    settings: dict[str, object] | None = None
+    namespace: str
+    job: str
+    run_id: str
+    report: str = ""
+
+
 class Config(msgspec.Struct, kw_only=True, frozen=True):
     """The first line of standard input: what to record, and where to.
 
@@ -120,6 +140,8 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         notify: Who receives the notice that the run has ended.
         otlp: Where its trace is sent; None: nowhere.
         openlineage: Where its lineage is sent; None: nowhere.
+        host_lineage: The host's own run there, which gets what it lacks when the driver is
+            stopped or killed; never written to the spool.
     """
 
     manifest: Manifest
@@ -150,6 +172,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     notify: Notify = Notify()
     otlp: Otlp | None = None
     openlineage: OpenLineage | None = None
+    host_lineage: HostLineage | None = None
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

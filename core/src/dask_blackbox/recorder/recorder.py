@@ -1014,16 +1014,24 @@ class Recorder:
             await asyncio.to_thread(send_trace, to, card, reported.trace)
 
     async def _send_lineage(self) -> None:
-        """Send the run to the OpenLineage service of the settings."""
-        reported, to = self._reported, self._config.openlineage
-        if reported is None or to is None or reported.what != "final":
+        """Send the run to OpenLineage: as the settings say, and what the host's own run lacks."""
+        reported, end = self._reported, self._end
+        to, hosts = self._config.openlineage, self._config.host_lineage
+        if reported is None or reported.what != "final":
             return
-        from dask_blackbox.recorder.openlineage import send_lineage
+        if to is None and hosts is None:
+            return
+        from dask_blackbox.recorder.openlineage import complete_host_run, send_lineage
 
         card = RunCard.from_json(bytes(reported.card))
         with guard("OpenLineage's event of the run"):
             manifest = self._config.manifest
-            await asyncio.to_thread(send_lineage, to, manifest, card, self._data)
+            if to is not None:
+                await asyncio.to_thread(send_lineage, to, manifest, card, self._data)
+            if hosts is not None and card.state == "aborted":
+                by_host = end is not None and end.stopped is not None
+                complete = partial(complete_host_run, hosts, manifest, card, self._data)
+                await asyncio.to_thread(complete, stopped=by_host)
 
     @contextlib.contextmanager
     def _limited(self, limits: Limits) -> Iterator[None]:
