@@ -22,7 +22,9 @@ def _operator(**arguments: Any) -> DaskObservedOperator:
     return DaskObservedOperator(task_id="t", python_callable=print, **arguments)
 
 
-def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
+def test_arguments_of_cluster_and_client_are_templates(
+    airflow: Any, tmp_path: Path
+) -> None:
     ran = airflow.run(
         """
         def shape(client):
@@ -50,16 +52,19 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
                 client_kwargs={"name": "{{ dag.dag_id }}"},
                 adapt={"minimum": "{{ params.more }}", "maximum": "{{ params.more }}"},
                 dask_config={
-                    "distributed.scheduler.allowed-failures": "{{ params.more }}"
+                    "distributed.scheduler.allowed-failures": "{{ params.more }}",
+                    "blackbox.store.url": FOLDER,
                 },
             )
-        """,
+        """.replace("FOLDER", repr(str(tmp_path))),
         "templates",
     )
 
     assert ran.state == "success"
     assert ran.value == [2, ran.value[1], "str", 2]
     assert ran.value[1].startswith("Client-templates-")
+    recorded = RunAddress.of("templates.shape", ran.run_id, 1).folder
+    assert (tmp_path / recorded).is_dir()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow_dask_blackbox.arguments import accepted_by
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
-from dask_blackbox import analyse
+from dask_blackbox import analyse, store
 from dask_blackbox.analyse import verdict_in
 from dask_blackbox.dialect import PLAIN, dialect_of
 from dask_blackbox.formatting import size
@@ -132,6 +132,21 @@ def test_the_remedy_on_the_card_ends_with_that_line() -> None:
     )
 
 
+def test_where_to_define_a_function_is_in_airflows_words() -> None:
+    recorded = kept_run("rules_are_loaded_from_a_path_of_the_configuration")
+    in_airflow = copy(recorded)
+    in_airflow.manifest = msgspec.structs.replace(
+        recorded.manifest, host={"kind": "airflow"}
+    )
+
+    before, after = verdict_in(recorded), verdict_in(in_airflow)
+
+    assert before is not None
+    assert after is not None
+    assert "define the function in the script itself" in before.remedy
+    assert "define the function inside the task's function" in after.remedy
+
+
 @pytest.mark.parametrize(
     ("host_memory", "pasted"), [(64 * 2**30, True), (600 * MIB, False)]
 )
@@ -161,6 +176,25 @@ def test_memory_that_the_host_does_not_have_is_no_line_to_paste(
     assert found.worker_memory is not None
     assert ("that takes a larger one" in found.remedy) is not pasted
     assert ("To paste into nightly.py" in found.remedy) is pasted
+
+
+def test_each_error_of_a_store_names_settings_as_airflow_has_them() -> None:
+    texts = filled_texts(Path(store.__file__).parent, "4")
+    said = {text for text in texts if " " in text and "blackbox.store" in text}
+
+    dialect = dialect_of("airflow")
+    inside = {dialect.with_own_settings(text) for text in said}
+
+    assert len(said) > 20
+    assert [text for text in inside if "blackbox.store" in text] == []
+    assert any(
+        "raise `connect-timeout` and `read-timeout` of `store_settings=`" in text
+        for text in inside
+    )
+    bucket = "there is no bucket 'my-blackbox.store'; correct `blackbox.store.sse`"
+    assert dialect.with_own_settings(bucket) == (
+        "there is no bucket 'my-blackbox.store'; correct `sse` of `store_settings=`"
+    )
 
 
 def test_each_line_of_each_remedy_names_what_the_operator_and_dask_take() -> None:

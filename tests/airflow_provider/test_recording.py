@@ -234,6 +234,7 @@ with DAG({dag_id!r}):
 
     assert ran.state == "failed"
     assert ran.xcoms["caught"][0].endswith("ConfigurationError")
+    assert "blackbox.store" not in ran.xcoms["caught"][1]  # but Airflow's own names
     assert "Failed, not stored" not in ran.log
     in_the_open = ran.log.partition("::group::")[0]
     assert in_the_open.count("Configuration error: ") == 1

@@ -973,6 +973,19 @@ def test_a_time_limit_reports_whether_the_driver_was_still_submitting(
     assert ("to more than " in found.remedy) is more
 
 
+def test_a_limit_that_counts_from_before_the_run_is_never_to_be_lowered() -> None:
+    graphs = [a_graph(1, at=20.0 - n / 2) for n in range(20)]
+    tasks = [a_task(f"draw-{n}", start=20 + n) for n in range(4)]
+    # The task of a DAG run that had taken an hour by then.
+    limited = stopped_by("airflow", "run-timeout", at=25.1, limit=3_600.0)
+
+    found = the_verdict(a_run(a_worker(), *graphs, *tasks, limited))
+
+    title = "Reached its time limit of 1 h 00 m with 4 of 20 tasks done"
+    assert found.title.startswith(f"{title}, at this rate 1 h 0")
+    assert found.remedy.startswith("Raise `time limit` to 1 h 0")
+
+
 def test_a_time_limit_that_is_over_before_there_is_a_client_has_the_drivers_line() -> (
     None
 ):

@@ -462,10 +462,20 @@ def test_a_file_of_the_drivers_own_was_not_shipped() -> None:
     assert "client.upload_file('cleaning.py')" in found.remedy
 
 
-def test_a_dag_file_cannot_be_imported_by_anyone_else() -> None:
-    found = the_verdict_on(*left_for_want_of("unusual_prefix_6a5b0f_nightly"))
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [
+        ("unusual_prefix_6a5b0f_nightly", "a DAG file"),
+        ("__prefect_loader_6a5b0f__", "a flow file"),
+    ],
+)
+def test_a_file_that_a_host_loads_cannot_be_imported_by_anyone_else(
+    module: str, file: str
+) -> None:
+    found = the_verdict_on(*left_for_want_of(module))
 
     assert found.rule == "module-not-shipped"
+    assert f"functions at the top of {file} by" in found.remedy
     assert "inside the task's function" in found.remedy
 
 

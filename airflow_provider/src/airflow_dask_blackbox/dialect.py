@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dask_blackbox.dialect import RemedyDialect
+from dask_blackbox.store.options import KEYS
 
 __all__ = ["DIALECT"]
 
 DIALECT = RemedyDialect(
     run="task",
+    shipped="inside the task's function",
     settings={
+        "blackbox.store": "`store_settings=`",
+        **{f"blackbox.store.{key}": f"`{key}` of `store_settings=`" for key in KEYS},
+        "blackbox.store.connect-timeout and .read-timeout": (
+            "`connect-timeout` and `read-timeout` of `store_settings=`"
+        ),
         "blackbox.store.url": "`store=` or `[dask_blackbox] store`",
         "blackbox.store.profile": "`store_conn_id=`",
         "blackbox.store.endpoint": "`endpoint_url` of the connection",
         "blackbox.store.region": "`region_name` of the connection",
+        "blackbox.store.key and .secret": "login and password of the connection",
+        "blackbox.store.token": "`aws_session_token` of the connection",
+        "blackbox.store.credentials": "the connection of `store_conn_id=`",
     },
     paste="To paste into {dag_file}, task {task_id!r}: {lines}.",
     arguments={
@@ -21,7 +31,10 @@ DIALECT = RemedyDialect(
         "client": "client_kwargs",
         "config": "dask_config",
     },
-    time_limits={"execution_timeout": "execution_timeout=timedelta(seconds={seconds})"},
+    time_limits={
+        name: f"{name}=timedelta(seconds={{seconds}})"
+        for name in ("execution_timeout", "dagrun_timeout")
+    },
     remedies={
         "airflow-db-not-allowed": (
             "In an Airflow task, worker processes must not import Airflow's own main module. "

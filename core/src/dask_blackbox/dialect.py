@@ -7,6 +7,7 @@ Dask's own terms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,7 @@ from math import ceil
 
 from dask_blackbox.formatting import need
 from dask_blackbox.guard import guard
+from dask_blackbox.patterns import bounded
 from dask_blackbox.setting_changes import Kind, changes_in
 
 GROUP = "dask_blackbox.dialects"
@@ -32,6 +34,7 @@ class RemedyDialect:
         engine: A part of the path of the host's code that calls its own tasks; a traceback
             through it is one of them.  Empty: the host's tasks are no Dask tasks.
         task_retries: What retries a task of the host's own, as code.
+        shipped: Where a function is defined that Dask sends to the workers as it is.
         notices: A pattern of the lines in which the host says that a task of its own
             failed and that it will try it again, or how it enforces a time limit.  Empty:
             it says so nowhere.
@@ -50,6 +53,7 @@ class RemedyDialect:
     run: str = "run"
     engine: str = ""
     task_retries: str = ""
+    shipped: str = "in the script itself"
     notices: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -59,9 +63,13 @@ class RemedyDialect:
 
     def with_own_settings(self, text: str) -> str:
         """Return a text with the host's names of settings in the place of ours."""
-        for ours, theirs in self.settings.items():
-            text = text.replace(ours, theirs)
-        return text
+        if not self.settings:
+            return text
+        # The name of one may be the beginning of another's.
+        by_length = sorted(self.settings, key=len, reverse=True)
+        names = "|".join(map(re.escape, by_length))
+        found = bounded(rf"(`?)(?<![\w/.-])({names})(?![\w-])\1")
+        return found.sub(lambda each: self.settings[each[2]], text)
 
     def lines_for(
         self,

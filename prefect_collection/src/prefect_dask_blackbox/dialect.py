@@ -17,6 +17,7 @@ DIALECT = RemedyDialect(
         r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
         r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with "
     ),
+    shipped="inside the task's function",
     settings={
         "blackbox.store.url": "`store=`",
         "blackbox.store.profile": '`store="block:NAME"`',

@@ -101,8 +101,9 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         cluster_kwargs: More arguments for the cluster's class (or callable).
         client_kwargs: Arguments for `distributed.Client`, e.g. `security`.
         adapt: Arguments for the cluster's `adapt()`, to scale with the work.
-        dask_config: Values of Dask's configuration for this task and the cluster that it
-            starts, by their full names: `{"distributed.scheduler.work-stealing": False}`.
+        dask_config: Values of Dask's configuration for this task, its recording and the
+            cluster that it starts, by their full names:
+            `{"distributed.scheduler.work-stealing": False}`.
         keep_cluster: Don't close the cluster that the task started, however the task ends.
             Only for classes whose clusters can outlive the task's process.
         dask_conn_id: Airflow connection (type `dask`) with the same values; arguments of the
@@ -266,6 +267,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         with (
             hidden_main(),
             shipped_by_value(module),
+            self._configured(),
             folded_dask_log(self.log),
             self._recorded.while_closing(),
             # The recording ends first: it asks the cluster for its last events.
@@ -295,6 +297,23 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
                     raise refused
             measure_assets(context, self.outlets or (), began, recorded.page)
             return value
+
+    @contextmanager
+    def _configured(self) -> Iterator[None]:
+        """Set what `dask_config=` has for the recording, before that begins.
+
+        What is wrong with it is said when the cluster is started, and recorded.
+        """
+        with ExitStack() as stack:
+            with guard("the settings of the recording"):
+                import dask.config
+
+                config = self._rendered("dask_config")
+                given = config.items() if isinstance(config, Mapping) else ()
+                # Not Dask's own: its end would take the defaults of what is imported meanwhile.
+                own = {n: v for n, v in given if str(n).partition(".")[0] == "blackbox"}
+                stack.enter_context(dask.config.set(own))
+            yield
 
     @contextmanager
     def _connected(

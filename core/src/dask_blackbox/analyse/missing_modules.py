@@ -11,7 +11,14 @@ from dask_blackbox.analyse.signatures.python import MODULE_MISSING, NAME_NOT_IN_
 from dask_blackbox.events import DriverAttached, DriverCode, InstalledPackages
 from dask_blackbox.patterns import bounded
 
-_BY_A_HOST = bounded(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
+_FILES_OF_HOSTS = {
+    "unusual_prefix_": "a DAG file",
+    "__prefect_loader": "a flow file",
+    "__main__": "the main module",
+    "__mp_main__": "the main module",
+}
+"""What a module is, by the beginning of the name under which only a host imports it."""
+_BY_A_HOST = bounded(rf"^(?:{'|'.join(_FILES_OF_HOSTS)})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +39,12 @@ class OwnModule:
     def folder(self) -> bool:
         """Whether it is (in) a folder of modules: one file alone is of no use there."""
         return "." in self.name or self.found.endswith("__init__.py")
+
+    @property
+    def file_of_host(self) -> str:
+        """What it is to the host that loaded it; "a file of the driver's" if none has."""
+        begins = (each for each in _FILES_OF_HOSTS if self.name.startswith(each))
+        return _FILES_OF_HOSTS.get(next(begins, ""), "a file of the driver's")
 
     @property
     def file(self) -> str:

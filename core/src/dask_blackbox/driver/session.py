@@ -60,6 +60,7 @@ from dask_blackbox.driver.run_end import (
 )
 from dask_blackbox.driver.status_line import StatusLine, status_line
 from dask_blackbox.errors import (
+    BlackboxError,
     ConfigurationError,
     RecorderError,
     StoreError,
@@ -809,6 +810,9 @@ class Recording:
             self._reason = dialect.with_own_settings(self._refused)
         if self._required:
             self._give_up()
+            if isinstance(error, BlackboxError) and self._reason != self._refused:
+                error.args = (self._reason,)
+                self._refused = str(error)
             raise error
         if not self.logs_why:
             return

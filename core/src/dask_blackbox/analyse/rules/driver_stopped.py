@@ -1040,9 +1040,10 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     limit = f" of {duration(stopped.limit)}" if stopped.limit else ""
     name = stopped.setting or "time limit"
     title = f"Reached its {name}{limit}"
-    needs = None
+    needs: float | None = None
+    enough: float | None = None
     if pace is not None:
-        needs = max(_moment(case) - case.run.manifest.started, 0) + pace.rest
+        needs, enough = _time_needed(case, stopped, pace)
         rest = f", at this rate {duration(needs)}"
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += " and more to submit" if pace.submitting else rest
@@ -1058,7 +1059,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
             title += f"; cluster start took {duration(started)}"
     progress = "" if pace is None else f" {pace.sentence}."
     line = _where_it_was(case) if where in _WITHOUT_CLUSTER else ""
-    remedy = _remedy_stopped_by_host(case, name, needs, pace, slow=slow)
+    remedy = _remedy_stopped_by_host(case, name, enough, pace, slow=slow)
     if where in _DELAYED:
         remedy = (
             f"Find out what delays the {_DELAYED[where]} of the cluster, or raise "
@@ -1074,6 +1075,17 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         retry_advice="unknown" if needs is None else "environment",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
+
+
+def _time_needed(case: Case, stopped: Stopped, pace: Pace) -> tuple[float, float]:
+    """Return what the work needs at its pace, and what is enough, in seconds of its limit.
+
+    The limit may be that of something that began earlier, such as a run of several tasks.
+    """
+    own = max(_moment(case) - case.run.manifest.started, 0)
+    before = max((stopped.limit or 0.0) - own, 0)
+    whole = own + pace.rest
+    return before + whole, before + _TIME_MARGIN * whole
 
 
 _Position = Literal["starting", "unconnected", "closing", "working"]
@@ -1112,11 +1124,10 @@ def _was_in(case: Case, place: str) -> bool:
 
 
 def _remedy_stopped_by_host(
-    case: Case, name: str, needs: float | None, pace: Pace | None, *, slow: bool
+    case: Case, name: str, enough: float | None, pace: Pace | None, *, slow: bool
 ) -> str:
     raised = ""
-    if needs and pace:
-        enough = _TIME_MARGIN * needs
+    if enough and pace:
         more = f" to more than {duration(enough)}"
         raised = more if pace.submitting else f" to {duration(enough)} or more"
         line = case.dialect.time_limit(name, enough)

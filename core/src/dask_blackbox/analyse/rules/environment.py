@@ -387,7 +387,7 @@ def MODULE_NOT_SHIPPED(case: Case) -> Iterator[Finding]:
                 did="exited",
                 how=f"because '{own.name}', a file of the driver's, cannot be imported",
                 more=own.origin_sentence(),
-                remedy=_remedy_module_not_shipped(own),
+                remedy=_remedy_module_not_shipped(case, own),
             )
         return
     failure = case.blame.failure
@@ -408,7 +408,7 @@ def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         failure,
         f"cannot import '{own.name}', a file of the driver's",
         cause=f"{_how_it_failed(case, failure)} {own.origin_sentence()}",
-        remedy=_remedy_module_not_shipped(own),
+        remedy=_remedy_module_not_shipped(case, own),
     )
 
 
@@ -430,7 +430,7 @@ def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
             f"there{at} "
             f"with ModuleNotFoundError: {short(case.exception.message)}. {own.origin_sentence()}"
         ),
-        remedy=_remedy_module_not_shipped(own),
+        remedy=_remedy_module_not_shipped(case, own),
         confidence="high",
         evidence=case.exception_evidence(),
     )
@@ -466,12 +466,12 @@ def _uploaded_file_findings(
     )
 
 
-def _remedy_module_not_shipped(own: OwnModule) -> str:
+def _remedy_module_not_shipped(case: Case, own: OwnModule) -> str:
     if own.loaded_by_a_host:
         return (
-            "Pickle refers to functions at the top of a DAG or flow file by the file's "
-            "module name, which only the host can import. Define them inside the "
-            "task's function, or in a package that is installed on the workers."
+            f"Pickle refers to functions at the top of {own.file_of_host} by its module "
+            "name, which only the host can import. Define them inside the task's "
+            "function, or in a package that is installed on the workers."
         )
     top = own.name.partition(".")[0]
     ship = (
@@ -481,7 +481,7 @@ def _remedy_module_not_shipped(own: OwnModule) -> str:
     )
     return (
         f"Ship it before computing: {ship}. Or install it as a package on the workers, "
-        "or define the function in the script itself. A retry without this change "
+        f"or define the function {case.dialect.shipped}. A retry without this change "
         "fails again."
     )
 

@@ -450,8 +450,8 @@ def _remedy_graph_not_deserializable(
     if own is not None and own.loaded_by_a_host:
         return (
             "Define the function inside the task's own function: pickle refers to "
-            "functions at the top of a DAG or flow file by the file's module name, "
-            "which only the host knows."
+            f"functions at the top of {own.file_of_host} by its module name, which only "
+            "the host knows."
         )
     return (
         f"Install '{module}' where the scheduler runs, or, if it is your own file, "
