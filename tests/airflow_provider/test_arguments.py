@@ -314,6 +314,30 @@ def test_a_cluster_of_several_tasks_is_no_cluster_at_an_address() -> None:
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        {"cluster_kwargs": {"processes": False}},
+        {"cluster_kwargs": {"processes": False, "host": "0.0.0.0"}},
+        {
+            "cluster": {
+                "class": "distributed.LocalCluster",
+                "kwargs": {"processes": False},
+            }
+        },
+    ],
+)
+def test_a_cluster_of_several_tasks_is_reached_by_other_processes(
+    arguments: dict[str, Any],
+) -> None:
+    with pytest.raises(OperatorConfigurationError, match="leave out processes=False"):
+        DaskClusterSetup(task_id="start", **arguments)
+
+    for fine in ({"protocol": "tcp://"}, {"scheduler_port": 8786}, {"processes": True}):
+        given = {**arguments.get("cluster_kwargs", {}), **fine}
+        DaskClusterSetup(task_id="start", **{**arguments, "cluster_kwargs": given})
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({"cluster": "scheduler:8786"}, "'scheduler:8786' is not an address"),

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox import cluster_process
 from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.clusters import connected_client
 from airflow_dask_blackbox.kept_clusters import KeptCluster, close_at
 from airflow_dask_blackbox.named_clusters import NamedCluster, close_named
@@ -322,7 +323,41 @@ def test_a_cluster_in_the_pod_of_its_setup_is_warned_of(
     )
     close_at(address, log)
 
+    assert "The scheduler of a LocalCluster is a process of that pod" in caplog.text
     assert "the cluster ends with that pod" in caplog.text
+    assert "give each task a cluster of its own" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("tcp://127.0.0.1:8786", True),
+        ("tls://localhost:8786", True),
+        ("tcp://192.0.2.7:8786", False),
+        ("tcp://[2001:db8::7]:8786", False),
+        ("inproc://10.0.0.1/7/1", True),
+    ],
+)
+def test_it_is_known_whether_a_scheduler_is_on_this_machine(
+    address: str, *, here: bool
+) -> None:
+    assert cluster_process.is_here(address) is here
+
+
+def test_a_cluster_that_no_other_process_reaches_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DASK_BLACKBOX__SPOOL", str(tmp_path / "spool"))
+    key = TaskKey("sales", "manual__1", "dask_cluster.start_cluster", -1)
+    starting = KeptCluster(key, logging.getLogger("setup"))
+    arguments = {"n_workers": 0, "processes": False}
+
+    with pytest.raises(OperatorConfigurationError, match="leave out processes=False"):
+        starting.start(
+            None, cluster_kwargs=arguments, adapt=None, idle_timeout="1 minute"
+        )
+
+    assert not list(tmp_path.rglob("*.json"))
 
 
 @needs_exception_in_callbacks

@@ -20,6 +20,7 @@ from airflow_dask_blackbox.clusters import (
     GivenArguments,
     GivenCluster,
     check_cluster,
+    check_shared,
     rendered_cluster,
     takes_text,
 )
@@ -150,6 +151,7 @@ class DaskClusterSetup(BaseOperator):
             )
         check_mapping("cluster_kwargs", cluster_kwargs)
         check_mapping("adapt", adapt)
+        check_shared(cluster, cluster_kwargs)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
         self.cluster = None if callable(cluster) else cluster

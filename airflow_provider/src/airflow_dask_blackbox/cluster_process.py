@@ -13,16 +13,18 @@ Airflow is not imported here: in new processes of a task it cannot be.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ["KEEP", "Answer", "Note", "StartRequest", "main"]
+__all__ = ["KEEP", "Answer", "Note", "StartRequest", "is_here", "main"]
 
 KEEP = b"keep\n"
 """What the task says when the address has arrived; without it, the cluster is closed."""
@@ -59,11 +61,15 @@ class Answer(msgspec.Struct, kw_only=True):
     Attributes:
         address: Of the scheduler; empty: the cluster did not start.
         dashboard: Address of Dask's dashboard, if there is one.
+        kind: Name of the cluster's class.
+        here: Whether its scheduler runs on this machine.
         error: Why the cluster did not start.
     """
 
     address: str = ""
     dashboard: str = ""
+    kind: str = ""
+    here: bool = True
     error: str = ""
 
 
@@ -112,8 +118,36 @@ def _started(start: Callable[[], Any], adapt: Any, idle_timeout: str) -> Any:
 
 
 def _answer_of(cluster: Any) -> Answer:
-    dashboard = str(getattr(cluster, "dashboard_link", "") or "")
-    return Answer(address=str(cluster.scheduler_address), dashboard=dashboard)
+    address = str(cluster.scheduler_address)
+    return Answer(
+        address=address,
+        dashboard=str(getattr(cluster, "dashboard_link", "") or ""),
+        kind=type(cluster).__name__,
+        here=is_here(address),
+    )
+
+
+def is_here(address: str) -> bool:
+    """Return whether the host of an address is this machine; True where that is not known."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme == "inproc" or not parts.hostname:
+            return True
+        found = socket.getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return True
+    return any(map(_is_own, found))
+
+
+def _is_own(found: tuple[Any, ...]) -> bool:
+    """Return whether an address is one of this machine's: it takes no other."""
+    family, kind, protocol, _, where = found
+    try:
+        with socket.socket(family, kind, protocol) as taking:
+            taking.bind(where)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = [
+    "OWN_PROCESS_ONLY",
     "ClusterSpec",
     "GivenArguments",
     "GivenCluster",
     "GivenText",
     "adapt_cluster",
     "check_cluster",
+    "check_shared",
     "check_use",
     "connected_client",
     "importable_airflow",
@@ -71,6 +73,33 @@ _CHOICES: Final = (
     "omit it for a LocalCluster, or give an address such as 'tcp://scheduler:8786', "
     "{'class': 'package.Class', 'kwargs': {…}}, or a callable that returns a cluster"
 )
+
+
+OWN_PROCESS_ONLY: Final = (
+    "a LocalCluster with processes=False is reached by the process that starts it only, and "
+    "each task is a process of its own; leave out processes=False, or add "
+    "protocol='tcp://'"
+)
+_REACHABLE: Final = ("protocol", "scheduler_port", "security")
+"""Arguments with which Dask gives a `LocalCluster` without processes an address of the network."""
+
+
+def check_shared(cluster: object, cluster_kwargs: object) -> None:
+    """Refuse a cluster for several tasks that no other process than its own reaches.
+
+    Raises:
+        OperatorConfigurationError: with what would work.
+    """
+    by_class = cluster.get("kwargs") if isinstance(cluster, Mapping) else None
+    mappings = (
+        each for each in (by_class, cluster_kwargs) if isinstance(each, Mapping)
+    )
+    given = {name: value for each in mappings for name, value in each.items()}
+    if not is_local(cluster) or given.get("processes") is not False:
+        return
+    if "://" in str(given.get("host")) or any(given.get(n) for n in _REACHABLE):
+        return
+    raise OperatorConfigurationError(OWN_PROCESS_ONLY)
 
 
 def check_cluster(cluster: object) -> None:

@@ -16,8 +16,14 @@ from typing import Any, Final
 import msgspec
 
 from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.cluster_process import KEEP, Answer, Note, StartRequest
-from airflow_dask_blackbox.clusters import ClusterSpec, importable_airflow, prepared
+from airflow_dask_blackbox.clusters import (
+    OWN_PROCESS_ONLY,
+    ClusterSpec,
+    importable_airflow,
+    prepared,
+)
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.shipping import shipped_by_value, unimportable_module_of
 from airflow_dask_blackbox.task_log import Log
@@ -28,10 +34,24 @@ _CLOSING: Final = "10 s"
 _POD: Final = "AIRFLOW_IS_K8S_EXECUTOR_POD"
 """Set in pods that Airflow's KubernetesExecutor starts for a task."""
 _ENDS_WITH_POD: Final = (
-    "This task runs in a pod of its own, and the cluster ends with that pod: the tasks "
-    "after this one will not reach it. Use a class whose clusters run elsewhere, such as "
-    "dask_kubernetes.operator.KubeCluster or dask_gateway.GatewayCluster, or one cluster "
-    "for each task"
+    "This task runs in a pod of its own. The scheduler of a {kind} is a process of that "
+    "pod, and the cluster ends with that pod: the tasks after this one will not reach it. "
+    "{instead}"
+)
+_LEFT_BY_POD: Final = (
+    "This task runs in a pod of its own, and so does the process that closes its {kind}. "
+    "The scheduler runs elsewhere: if it outlives the pod, tasks reach it and the "
+    "teardown ends it and its workers, but what else a {kind} has made there may stay. "
+    "{instead}"
+)
+_INSTEAD: Final = (
+    "Use a class whose clusters are found again by their name, such as "
+    "dask_kubernetes.operator.KubeCluster, dask_gateway.GatewayCluster or "
+    "coiled.Cluster, or give each task a cluster of its own"
+)
+_ONLY_HERE: Final = (
+    "; tasks on other machines do not reach it, unless it has "
+    'cluster_kwargs={"host": "0.0.0.0"}'
 )
 
 
@@ -63,6 +83,7 @@ class KeptCluster:
         """Start the cluster; return its address, and its dashboard's.
 
         Raises:
+            OperatorConfigurationError: if an argument cannot work.
             AirflowException: if it does not start, with what it raised.
         """
         self._close_earlier()
@@ -91,14 +112,23 @@ class KeptCluster:
             process.wait()
             why = answer.error or "its process ended"
             raise AirflowException(f"the cluster did not start: {why}")
+        if answer.address.startswith("inproc:"):
+            self.abandon()
+            process.wait()
+            raise OperatorConfigurationError(OWN_PROCESS_ONLY)
         with process.stdin, process.stdout:
             process.stdin.write(KEEP)
         # It stays; Python would warn of a child that nobody has waited for.
         process.returncode = 0
         self._process = None
-        self._log.info("The cluster is at %s", answer.address)
-        if _POD in os.environ:
-            self._log.warning("%s", _ENDS_WITH_POD)
+        is_pod = _POD in os.environ
+        loopback = "://127." in answer.address and not is_pod
+        only_here = _ONLY_HERE if loopback else ""
+        self._log.info("The cluster is at %s%s", answer.address, only_here)
+        if is_pod:
+            text = _ENDS_WITH_POD if answer.here else _LEFT_BY_POD
+            said = text.format(kind=answer.kind, instead=_INSTEAD)
+            self._log.warning("%s", said)
         return answer.address, answer.dashboard
 
     def _start_process(self) -> subprocess.Popen[bytes]:
