@@ -8,7 +8,7 @@ from typing import Any
 import dask.config
 import msgspec
 import pytest
-from app_server import served
+from app_server import page_of, served
 from dask_blackbox import Run
 from dask_blackbox.card import RunCard
 from dask_blackbox.job_history import Past
@@ -168,6 +168,21 @@ def test_a_kind_of_failure_has_what_changed_before_its_first_run() -> None:
     assert (kind.newest[1], kind.first) == ("run-0", first)
     assert kind.past is not None
     assert kind.past.summary == "Code: `clean` changed."
+
+
+def test_the_job_of_a_run_that_has_not_ended_leads_to_that_run() -> None:
+    store = a_store(
+        {"goes on": [Night(0.1, "running"), Night(24)], "ended": [Night(1)]}
+    )
+
+    found = {each.job: each for each in jobs_overview(store, now=NOW).jobs}
+    with served(create_app(store)) as viewer:
+        page = viewer("/").text
+
+    job = RunAddress.of("goes on", "run-0", 1)
+    assert found[job.job].not_ended == job
+    assert found["ended"].not_ended is None
+    assert f'href="{page_of(job)}">not ended</a>' in page
 
 
 def test_a_run_that_nearly_went_wrong_and_its_cost_are_on_the_first_page() -> None:

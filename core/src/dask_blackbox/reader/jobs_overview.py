@@ -21,7 +21,7 @@ from dask_blackbox.errors import BlackboxError
 from dask_blackbox.job_history import Past
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.reader.earlier_runs import read_sketches, run_within, sketched_runs
-from dask_blackbox.reader.run_index import marked_runs
+from dask_blackbox.reader.run_index import RunEntry, marked_runs
 from dask_blackbox.reader.stored_cards import stored_card
 from dask_blackbox.store import Store
 
@@ -74,6 +74,7 @@ class JobOutcomes(msgspec.Struct, frozen=True, kw_only=True):
         job: Its name (safe form).
         started: When its newest run started, in epoch seconds.
         running: That run has not ended, or was lost.
+        not_ended: That run, if so: job, run (safe forms) and attempt.
         outcomes: Its last runs that have ended, newest first, 20 at most.
         succeeded: How many of those succeeded.
         usual_duration: Median seconds of those that succeeded; null: none has a duration.
@@ -87,6 +88,7 @@ class JobOutcomes(msgspec.Struct, frozen=True, kw_only=True):
     job: str
     started: float
     running: bool
+    not_ended: tuple[str, str, int] | None = None
     outcomes: tuple[Outcome, ...]
     succeeded: int = 0
     usual_duration: float | None = None
@@ -149,9 +151,9 @@ def jobs_overview(store: Store, *, now: float | None = None) -> JobsOverview:
     """
     now = time.time() if now is None else now
     deadline = time.monotonic() + _TIMEOUT
-    newest: dict[str, float] = {}
+    newest: dict[str, RunEntry] = {}
     for run in islice(marked_runs(store), _MARKS):
-        newest.setdefault(run.address.job, run.started)
+        newest.setdefault(run.address.job, run)
     names = list(islice(store.folders("sketches/"), _MOST_JOBS + 1))
     listed = list(dict.fromkeys([*names[:_MOST_JOBS], *newest]))[:_MOST_JOBS]
 
@@ -177,19 +179,23 @@ def jobs_overview(store: Store, *, now: float | None = None) -> JobsOverview:
 
 
 def _job(
-    job: str, newest: float | None, ended: list[SketchName], now: float
+    job: str, newest: RunEntry | None, ended: list[SketchName], now: float
 ) -> JobOutcomes:
     shown = ended[:_SHOWN]
     good = [each for each in shown if each.state == "succeeded"]
     starts = [each.started_ms / 1000 for each in ended]
-    last = max([*starts[:1], *([] if newest is None else [newest])])
+    last = max([*starts[:1], *([] if newest is None else [newest.started])])
     interval = _interval(starts)
     silent = now - last
     missed = interval is not None and silent > max(_OVERDUE * interval, _HOUR)
+    begun = newest
+    if newest is not None and starts and newest.started <= starts[0]:
+        begun = None
     return JobOutcomes(
         job=job,
         started=last,
-        running=newest is not None and newest > (starts[0] if starts else 0.0),
+        running=begun is not None,
+        not_ended=None if begun is None else begun.address,
         outcomes=tuple(map(_outcome, shown)),
         succeeded=len(good),
         usual_duration=_median(each.duration for each in good),

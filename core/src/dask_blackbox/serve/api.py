@@ -45,6 +45,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
         state: `running` until it has ended.
         headline: What its card says.
         waits: Whether it waits for something, for longer than is usual.
+        duration: For how long it has been running, or how long it took; null: not known.
         at: When the recorder wrote this, epoch seconds; null: it has not yet.
         progress: Progress; null: not counted yet.
     """
@@ -52,6 +53,7 @@ class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     headline: str
     waits: bool = False
+    duration: str | None = None
     at: float | None = None
     progress: Progress | None = None
 
@@ -63,9 +65,15 @@ def _now(store: Store, cards: Cards, address: RunAddress) -> LiveRun:
         state=card.state,
         headline=card.headline,
         waits=card.now is not None and card.now.waits,
+        duration=_duration_of(card),
         at=None if beat is None else beat.at,
         progress=None if beat is None else beat.progress,
     )
+
+
+def _duration_of(card: RunCard) -> str | None:
+    seconds = card.numbers.get("duration")
+    return None if seconds is None else formatting.duration(seconds)
 
 
 async def _live_events(
@@ -270,7 +278,6 @@ class Api:
     def summary(self, address: Address) -> Response:
         """Return what a line of the list shows of a run."""
         card = self._cards.card(address)
-        seconds = card.numbers.get("duration")
         return _json(
             Summary(
                 job=formatting.plain(card.job),
@@ -278,7 +285,7 @@ class Api:
                 state=card.state,
                 headline=formatting.plain(card.headline),
                 cause=card.verdict.rule if card.verdict else None,
-                duration=None if seconds is None else formatting.duration(seconds),
+                duration=_duration_of(card),
             )
         )
 

@@ -18,30 +18,51 @@ for (const time of document.querySelectorAll(".when time")) {
   if (seconds >= 0 && seconds < 7 * 86400) time.textContent = ago(seconds);
 }
 
-function fill(row, run) {
-  const state = row.querySelector(".state");
-  state.className = `state ${run.state}`;
-  state.replaceChildren(`${SIGN[run.state] || "?"} ${run.state}`);
-  row.querySelector(".job").textContent = run.job;
-  row.querySelector(".run").textContent = run.run;
-  row.querySelector(".headline").textContent = run.headline;
-  row.querySelector(".took").textContent = run.duration || "";
+/** Return a sentence, with what stands between backticks as code. */
+function prose(text) {
+  return text.split(/`([^`\n]+)`/).map((part, place) => {
+    if (place % 2 === 0) return part;
+    const code = document.createElement("code");
+    code.textContent = part;
+    return code;
+  });
 }
 
-async function load(row) {
-  row.classList.add("loading");
-  try {
-    const answer = await fetch(row.dataset.summary);
-    const card = await answer.json();
-    if (answer.ok) {
-      fill(row, card);
-      if (card.state === "running") followRow(row);
+/** The places of the page that show a run, by the address of its summary. */
+const places = new Map();
+for (const place of document.querySelectorAll("[data-summary]")) {
+  const address = place.dataset.summary;
+  places.set(address, [...(places.get(address) || []), place]);
+}
+
+/** Put what is known of a run into all of its places, each as far as it shows it. */
+function fill(address, known) {
+  for (const place of places.get(address)) {
+    for (const [name, text] of Object.entries(known)) {
+      if (name === "state") {
+        const state = place.querySelector(".state");
+        state.className = `state ${text}`;
+        state.replaceChildren(`${SIGN[text] || "?"} ${text}`);
+      } else place.querySelector(`.${name}`)?.replaceChildren(...(name === "headline" ? prose(text) : [text]));
     }
-    else row.querySelector(".headline").textContent = card.error;
-  } catch {
-    row.querySelector(".headline").textContent = "The viewer does not answer.";
   }
-  row.classList.remove("loading");
+}
+
+async function load(address) {
+  const shown = places.get(address);
+  for (const place of shown) place.classList.add("loading");
+  try {
+    const answer = await fetch(address);
+    const run = await answer.json();
+    if (answer.ok) {
+      fill(address, { state: run.state, job: run.job, run: run.run, headline: run.headline, took: run.duration || "" });
+      if (run.state === "running") followRun(address);
+    }
+    else fill(address, { headline: run.error });
+  } catch {
+    fill(address, { headline: "The viewer does not answer." });
+  }
+  for (const place of shown) place.classList.remove("loading");
 }
 
 /** Say in a line how far a run is. */
@@ -65,17 +86,62 @@ function follow(address, show, ended) {
 
 const MOST_FOLLOWED = 4; // a browser has few connections to one server
 let followed = 0;
-function followRow(row) {
+function followRun(address) {
   if (followed >= MOST_FOLLOWED) return;
   followed += 1;
-  const again = () => { followed -= 1; load(row); };
-  follow(row.dataset.live, (run) => { row.querySelector(".headline").textContent = (!run.waits && soFar(run)) || run.headline; }, again);
+  const again = () => { followed -= 1; load(address); };
+  follow(places.get(address)[0].dataset.live, (run) => {
+    fill(address, { headline: (!run.waits && soFar(run)) || run.headline, took: run.duration || "" });
+  }, again);
+}
+
+/** Replace the parts of the page that differ from those of a newer one, and no others: what
+ * somebody reads, selects or copies stays where it is. */
+function showNewer(page) {
+  const main = document.querySelector("main");
+  const old = new Map([...main.children].map((part) => [part.id, part]));
+  let last = null;
+  for (const part of [...page.querySelector("main").children]) {
+    const shown = old.get(part.id);
+    old.delete(part.id);
+    if (shown) keepOpen(shown, part);
+    if (shown && (shown === live || shown.isEqualNode(part))) {
+      last = shown;
+      continue;
+    }
+    if (shown) shown.replaceWith(part);
+    else if (last) last.after(part);
+    else main.prepend(part);
+    last = part;
+  }
+  for (const gone of old.values()) gone.remove();
+  document.title = page.title;
+}
+
+/** Leave open what somebody has opened. */
+function keepOpen(shown, part) {
+  const opened = [...shown.querySelectorAll("details[open] summary")].map((each) => each.textContent);
+  for (const each of part.querySelectorAll("details")) each.open = opened.includes(each.querySelector("summary").textContent);
+}
+
+/** Ask for the page again: what it says above and below is then from one card. */
+let asking = false;
+async function renew() {
+  if (asking) return;
+  asking = true;
+  try {
+    const answer = await fetch(location.href);
+    if (answer.ok) showNewer(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch {
+    // The page stays as it was; the next event asks again.
+  }
+  asking = false;
 }
 
 const live = document.querySelector(".live");
 if (live) {
   follow(live.dataset.live, (run) => {
-    document.querySelector(".hero h1").textContent = run.headline;
+    renew();
     live.hidden = !run.progress;
     if (!run.progress) return;
     live.querySelector("progress").value = run.progress.submitted >= run.progress.done && run.progress.submitted ? run.progress.done / run.progress.submitted : 0;
@@ -98,14 +164,18 @@ if (comparing) {
   show();
 }
 
+const asked = new Set();
 const rows = new IntersectionObserver((seen) => {
   for (const { isIntersecting, target } of seen) {
     if (!isIntersecting) continue;
-    rows.unobserve(target);
-    load(target);
+    const address = target.dataset.summary;
+    for (const place of places.get(address)) rows.unobserve(place);
+    if (asked.has(address)) continue;
+    asked.add(address);
+    load(address);
   }
 }, { rootMargin: "200px" });
-for (const row of document.querySelectorAll("[data-summary]")) rows.observe(row);
+for (const place of [...places.values()].flat()) rows.observe(place);
 
 const jobs = document.getElementById("jobs");
 if (jobs) {
