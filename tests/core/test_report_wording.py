@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
-from dask_blackbox.finding import Change
-from dask_blackbox.job_history import EarlierAttempt, EarlierRun, Past, Recurrence
-from dask_blackbox.report import html, markdown, text
-from dask_blackbox.report.wording import coverage_text, recurrence_text
+from dask_blackbox.finding import ChainStep, Change, CurrentState
+from dask_blackbox.job_history import (
+    EarlierAttempt,
+    EarlierRun,
+    Note,
+    Past,
+    Recurrence,
+)
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.report import html, html_card, markdown, text
+from dask_blackbox.report.page_templates import environment_for
+from dask_blackbox.report.wording import (
+    coverage_text,
+    missing_data,
+    recurrence_text,
+)
 from dask_blackbox.run_tables import RunTables
+from jinja2 import PackageLoader
 from markdown_it import MarkdownIt
 from runs_from_rows import a_failed_task, a_run, a_worker, an_exception, raised_in
 
@@ -114,6 +128,63 @@ def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
     rendered = MarkdownIt("gfm-like", {"linkify": False}).render(written)
     assert "<script>alert" not in rendered
     assert 'href="javascript' not in rendered
+
+
+CODE = "Only `ds` changed"
+_NO_SENTENCES = re.compile(r"<(title|script|style|pre|code)\b.*?</\1>", re.DOTALL)
+
+
+def all_sentences(sentence: str) -> RunCard:
+    """Return a card of which each sentence is this text."""
+    card = a_card(headline=sentence)
+    assert card.verdict is not None
+    found = msgspec.structs.replace(
+        card.verdict,
+        title=sentence,
+        own_title=sentence,
+        cause=sentence,
+        remedy=sentence,
+    )
+    note = Note(run="j/run-7/1", at=1_795_230_000.0, by="somebody", text=sentence)
+    return msgspec.structs.replace(
+        card,
+        verdict=found,
+        findings=(found,),
+        chain=(
+            ChainStep(text=sentence),
+            ChainStep(text=sentence),
+            ChainStep(text=sentence),
+        ),
+        past=msgspec.structs.replace(PAST, summary=sentence, notes=(note,)),
+        completeness={"recorded": True, "missing": {"logs": [sentence]}},
+    )
+
+
+def test_what_one_can_type_is_code_in_every_sentence() -> None:
+    card = all_sentences(CODE)
+    now = CurrentState(text=CODE, cause=CODE, usual=CODE, ends=CODE, remedy=CODE)
+    running = msgspec.structs.replace(card, state="running", verdict=None, now=now)
+    viewer = environment_for(PackageLoader("dask_blackbox.serve"))
+    viewer.filters["iso"] = str
+
+    for each in (card, running):
+        pages = [html(a_failed_run(), each), html_card(each)]
+        pages.append(
+            viewer.get_template("run.html").render(
+                root="",
+                address=RunAddress("j", "run-8", 1),
+                card=each,
+                numbers=(),
+                missing=missing_data(each),
+                links=(),
+            )
+        )
+        for page in pages:
+            assert "<code>ds</code>" in page
+            assert "`" not in _NO_SENTENCES.sub("", page)
+        written = markdown(each)
+        assert "`ds`" in written
+        assert "\\`" not in written
 
 
 def test_a_run_that_failed_of_a_part_has_no_counts_of_work_that_it_did_not_do() -> None:

@@ -101,12 +101,9 @@ def markdown_parts(card: CardData) -> MarkdownParts:
     """Return the parts of the card as GitHub-flavoured Markdown."""
     recorded = card.completeness.get("recorded", True)
     missing, verdict = missing_data(card), card.verdict
-    lines = "\n".join(f"- {escaped(sentence)}" for sentence in missing)
-    # Why there is no recording is a sentence of ours, with what to type as code.
-    of_ours = not recorded and verdict is None
-    headline = (_sentences if of_ours else escaped)(full_headline(card))
+    lines = "\n".join(f"- {_sentences(sentence)}" for sentence in missing)
     return MarkdownParts(
-        head=f"## {sign_of(card)} {headline}",
+        head=f"## {sign_of(card)} {_sentences(full_headline(card))}",
         identity=(
             f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
             f" · attempt {card.attempt}"
@@ -139,7 +136,7 @@ def markdown_reasons(
         f"{_fact(each).rstrip()}\n\n  {_code(see(each))}" for each in _evidence_of(card)
     ]
     shown = "\n".join(["**Evidence** (times in UTC)", "", *facts]) if facts else ""
-    others = "\n".join(f"- {escaped(each)}" for each in rejected)
+    others = "\n".join(f"- {_sentences(each)}" for each in rejected)
     parts = markdown_parts(card)._replace(evidence=shown, numbers="", links="")
     whole = _joined([*parts, f"### Rejected causes\n\n{others}" if others else ""])
     return _beginning(whole, MOST_OF_REASONS) + "\n"
@@ -166,9 +163,9 @@ def _joined(parts: Iterable[str]) -> str:
 
 def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
     same = full_headline(card) == verdict.title
-    yield "### Why" if same else f"### Why: {escaped(verdict.title)}"
+    yield "### Why" if same else f"### Why: {_sentences(verdict.title)}"
     if chain := chain_beyond_headline(card):
-        yield f"**Chain:** {escaped(chain_text(chain))}"
+        yield f"**Chain:** {_sentences(chain_text(chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
@@ -185,7 +182,7 @@ def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
 
 
 def _notes(card: CardData) -> list[str]:
-    return [f"- **Note** {escaped(each)}" for each in note_texts(card)]
+    return [f"- **Note** {_sentences(each)}" for each in note_texts(card)]
 
 
 def _unexplained(card: CardData) -> Iterator[str]:
@@ -247,7 +244,7 @@ def _changes(card: CardData) -> Iterator[str]:
     if card.changes:
         yield "### What changed since the last good run"
     if blame:
-        yield f"**{escaped(blame)}**"
+        yield f"**{_sentences(blame)}**"
     if card.changes:
         head = ("What", "Before", "Now", "How unusual")
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
