@@ -307,7 +307,11 @@ def waits_for_memory() -> None:
 
 @observed_flow(name="explained", task_runner=runner())
 def explained() -> str:
-    """Wait until the card of this flow run says what would end its wait, and end that."""
+    """Wait until the card of this flow run says what would end its wait, and end that.
+
+    Returns:
+        What the card says, and in a last line what the list of artifacts says.
+    """
     future: Any = await_calendar.submit()
     context, text = FlowRunContext.get(), ""
     assert context is not None
@@ -317,10 +321,11 @@ def explained() -> str:
     )
     deadline = time.monotonic() + 400
     with get_client(sync_client=True) as prefect:
-        while "**ends**" not in text and time.monotonic() < deadline:
+        while "**Ends**" not in text and time.monotonic() < deadline:
             time.sleep(1)
             found = prefect.read_artifacts(artifact_filter=ours)
-            text = max((str(each.data) for each in found), key=len, default="")
+            shown = (f"{each.data}\n{each.description}" for each in found)
+            text = max(shown, key=len, default="")
     Event("calendar-ready", client=future.wrapped_future.client).set()
     future.result()
     return text

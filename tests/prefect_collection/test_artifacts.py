@@ -38,6 +38,7 @@ from prefect_dask_blackbox.page import (
     attempt_line,
     card_page,
     ended_text,
+    live_line,
     live_page,
 )
 from prefect_dask_blackbox.run_assets import AssetState, RunAsset, note_of
@@ -462,7 +463,57 @@ def test_a_run_that_waits_shows_since_when_where_and_what_would_end_it() -> None
 
     for part in ("waiting for 4 m 10 s", "/srv/etl.py:12", "20 runs", "calendar"):
         assert part in page
-    assert "- **usual**: " in page
+    assert "- **Usual** " in page
+
+
+@pytest.mark.parametrize(
+    ("stall", "state", "expected"),
+    [
+        (None, None, "Running: 3 of 8 submitted task runs have ended"),
+        (
+            Stall(lasted=40.0, workers=0),
+            None,
+            "No task has finished for 40 s: there is no worker. Running: 3 of 8 submitted task runs have ended",
+        ),
+        (
+            Stall(lasted=40.0, workers=0),
+            CurrentState(text="Waiting for 2 m 10 s: KEY waits", waits=True),
+            "Waiting for 2 m 10 s: load-3 waits; 3 of 8 submitted task runs have ended",
+        ),
+        (
+            None,
+            CurrentState(text="Running for 2 m 10 s: KEY has been running"),
+            "Running: 3 of 8 submitted task runs have ended",
+        ),
+    ],
+    ids=["well", "stall", "waits", "takes long"],
+)  # fmt: skip
+def test_the_list_of_artifacts_begins_with_what_a_run_waits_for(
+    stall: Stall | None, state: CurrentState | None, expected: str
+) -> None:
+    tasks = {"load": Ended(submitted=8, ended=3)}
+    if state is not None:
+        state = replace(state, text=state.text.replace("KEY", KEY))
+
+    line = live_line(
+        Progress(at=0.0, stall=stall), tasks=tasks, names={KEY: "load-3"}, state=state
+    )
+
+    assert line == expected
+
+
+def test_what_one_can_type_is_code_on_the_card_of_a_run_that_waits() -> None:
+    state = CurrentState(
+        text="Waiting", waits=True, cause=f"{KEY} is at `lock.acquire()`."
+    )
+
+    page = live_page(
+        CARD, Progress(at=0.0), tasks={}, names={KEY: WORST}, seconds=9.0, state=state
+    )
+
+    assert "`lock.acquire()`" in page
+    assert "](javascript" not in page.replace("\\](", "")
+    assert "<img" not in page.replace("\\<", "")
 
 
 def test_a_recording_is_asked_only_while_nothing_finishes(

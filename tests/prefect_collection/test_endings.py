@@ -230,8 +230,11 @@ def test_the_page_of_a_run_that_waits_says_at_which_line_and_what_would_end_it(
 
     assert page.startswith("## ▶ Running for ")
     assert "failing_flows.py:" in page
-    assert "- **ends**: " in page
+    assert "- **Ends** " in page
     assert "calendar-ready" in page
+    *_, in_the_list = page.splitlines()
+    assert in_the_list.startswith("Waiting for ")
+    assert in_the_list.endswith("0 of 1 submitted task runs have ended")
 
 
 def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(

@@ -26,7 +26,7 @@ from prefect.client.schemas.actions import LogCreate
 from prefect_dask_blackbox.events import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.outgoing import outgoing
-from prefect_dask_blackbox.page import Ended, ended_text, live_page
+from prefect_dask_blackbox.page import Ended, live_line, live_page
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_text, stalled_keys
 from prefect_dask_blackbox.submitted_tasks import keys_in, with_names
@@ -227,9 +227,7 @@ class Live(threading.Thread):
             before=self._page.before,
             state=state,
         )
-        text = f"Running: {ended_text(tasks, progress)}"
-        if progress.stall is not None:  # first: lists cut the rest
-            text = f"{stall_text(progress.stall, self._ledger.names)} {text}"
+        text = live_line(progress, tasks=tasks, names=self._ledger.names, state=state)
         self._page.show_live(self._card(), data, text)
         self._shown_stall = stalled
 

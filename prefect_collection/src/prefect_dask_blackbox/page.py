@@ -19,7 +19,6 @@ from dask_blackbox.formatting import as_code, capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import escaped, markdown_parts
-from dask_blackbox.report.wording import rows_of_current_state
 
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.stalls import stall_text
@@ -32,6 +31,7 @@ __all__ = [
     "card_page",
     "ended_text",
     "linked_code",
+    "live_line",
     "live_page",
     "table_cell",
     "with_task_names",
@@ -306,14 +306,34 @@ def live_page(
     if progress is not None and progress.stall is not None:
         parts.append(f"⚠ **{escaped(stall_text(progress.stall, names))}**")
     if state is not None:
-        rows = rows_of_current_state(state)
-        said = [
-            f"- **{row}**: {escaped(with_names(text, names))}" for row, text in rows
-        ]
-        parts.append("\n".join(said))
+        doing = with_task_names(msgspec.structs.replace(card, now=state), names)
+        parts.append(markdown_parts(doing).verdict)
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
     parts += [*before, _place(card.links)]
     return _joined(parts) + "\n"
+
+
+def live_line(
+    progress: Progress,
+    *,
+    tasks: Mapping[str, Ended],
+    names: Mapping[str, str],
+    state: CurrentState | None,
+) -> str:
+    """Return the line below the title of such a card, which is all that lists show of it.
+
+    What the run waits for comes first, for lists cut the rest.
+
+    Args:
+        progress: How Dask gets on.
+        tasks: See `live_page`, as `names` and `state`.
+    """
+    ended = ended_text(tasks, progress)
+    if state is not None and state.waits:
+        return f"{with_names(state.text, names)}; {ended}"
+    if progress.stall is not None:
+        return f"{stall_text(progress.stall, names)} Running: {ended}"
+    return f"Running: {ended}"
 
 
 def _bar(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
