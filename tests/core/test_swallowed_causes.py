@@ -204,3 +204,67 @@ def test_on_the_drivers_own_host_shared_storage_is_not_advised() -> None:
     assert "removed or renamed it" in missing("/data/x.csv", driver, worker)
     assert "workers need shared storage" in missing("/data/x.csv", driver)
     assert "use an absolute one" in missing("data/x.csv", driver, worker)
+
+
+def a_driver(kind: str) -> Piece:
+    """Return a driver with a cluster object; its machine does not say which kernel it runs."""
+    cluster = {"kind": kind, "scheduler": "tcp://s", "owned": "s-1"}
+    return an_event(
+        "driver-attached", "driver", at=0.1, pid=1, cwd="/jobs", cluster=cluster
+    )
+
+
+FILE = "[Errno 2] No such file or directory: '/data/x.csv'"
+_FRAMES = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 9, in main\n    client.gather(x)\n'
+    '  File "/v/lib/python3.11/site-packages/distributed/client.py", line 2, in gather\n'
+    '  File "/jobs/nightly.py", line 53, in load\n    return open(path)\n'
+    f"FileNotFoundError: {FILE}\n"
+)
+IN_A_TASK = raised_in("read-9", an_exception("FileNotFoundError", FILE))
+IN_A_TASK_OF_WHICH_ONLY_THE_DRIVER_TELLS = failed_with(
+    an_exception("FileNotFoundError", FILE, traceback=_FRAMES)
+)
+IN_THE_DRIVER = failed_with(an_exception("FileNotFoundError", FILE))
+IN_A_SHUFFLE = raised_in(
+    "shuffle-p2p-9",
+    an_exception(
+        "distributed.shuffle._exceptions.P2PConsistencyError",
+        "P2P shuffling failed",
+        traceback=f"{_FRAMES}\nThe above exception was the direct cause of the following "
+        "exception:\n\nTraceback (most recent call last):\nRuntimeError: P2P failed\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        IN_A_TASK,
+        [IN_A_TASK_OF_WHICH_ONLY_THE_DRIVER_TELLS],
+        [IN_THE_DRIVER],
+        IN_A_SHUFFLE,
+    ],
+    ids=["a task", "a task that is not known", "the driver", "a shuffle"],
+)
+def test_shared_storage_is_advised_to_no_process_that_has_the_drivers_files(
+    failed: list[Piece],
+) -> None:
+    local = verdict(a_driver("LocalCluster"), *failed)
+    remote = verdict(a_driver("SLURMCluster"), *failed)
+
+    assert "need shared storage" not in local.remedy
+    in_driver = failed == [IN_THE_DRIVER]
+    assert ("need shared storage" in remote.remedy) is not in_driver
+    assert ("where the driver runs" in remote.remedy) is in_driver
+
+
+def test_a_relative_path_of_the_driver_is_not_compared_with_workers() -> None:
+    message = "[Errno 2] No such file or directory: 'in/x.csv'"
+    ended = failed_with(an_exception("FileNotFoundError", message))
+
+    remedy = verdict(a_driver("LocalCluster"), ended).remedy
+
+    assert "of the driver, which began in /jobs: use an absolute one" in remedy
+    assert "a worker" not in remedy

@@ -37,10 +37,8 @@ from dask_blackbox.events import (
     GraphUpdated,
     KeyReused,
     OpenedByFailedTask,
-    ProcessAncestors,
     ProgramFailed,
     TaskSignalled,
-    WorkerAdded,
     WorkerRemoved,
 )
 from dask_blackbox.formatting import (
@@ -324,51 +322,3 @@ def files_clause(files: FailedTaskFiles | None) -> str:
 def _clause(verb: str, files: tuple[str, ...]) -> str:
     shown = [short(file, 200) for file in files]
     return f"{verb} {listed(shown, most=1)}" if files else ""
-
-
-def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> str:
-    """Return what to do about a file that a task did not find."""
-    if "/" not in file and "." not in file:
-        return (
-            "If that is a program, install it where this ran. Otherwise check the path."
-        )
-    if not file.startswith(("/", "~", "\\")) and ":" not in file[:12]:
-        return (
-            "A relative path depends on the working directory of the process, which a worker "
-            "does not share with the driver: use an absolute one."
-        )
-    owner = worker_of_folder(run, file)
-    if owner is not None and owner.subject != failure.worker:
-        left = any(each.subject == owner.subject for each in run.of(WorkerRemoved))
-        gone = "which had left: Dask removes it then" if left else "another worker"
-        return (
-            f"The path is in the local directory of worker {owner.subject}, {gone}. Write "
-            "what other tasks need to shared storage, or return it."
-        )
-    if _is_on_the_drivers_host(run, failure.worker):
-        return (
-            "The worker runs on the driver's host, so missing shared storage is not "
-            "the reason. Check what should have written this file, and whether "
-            "something removed or renamed it during the run."
-        )
-    return "Check that the path exists where this ran: workers need shared storage."
-
-
-def worker_of_folder(run: RunTables, text: str) -> WorkerAdded | None:
-    """Return the worker in whose local directory a path lies that a text names."""
-    return next(
-        (
-            each
-            for each in run.of(WorkerAdded)
-            if each.local_directory and f"{each.local_directory}/" in text
-        ),
-        None,
-    )
-
-
-def _is_on_the_drivers_host(run: RunTables, worker: str | None) -> bool:
-    drivers = {each.boot for each in run.of(DriverAttached)} - {None}
-    workers = {
-        each.boot for each in run.of(ProcessAncestors) if each.subject == worker
-    } - {None}
-    return bool(workers) and workers <= drivers

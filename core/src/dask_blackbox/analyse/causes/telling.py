@@ -64,7 +64,9 @@ def led_by(
     verdict, words = with_evidence(verdict, shown), earlier.words
     cause = words_of_verdict.cause_after(words, verdict)
     if not words.headline:
-        remedy = f"{words.fix} {verdict.remedy}".lstrip()
+        # The rule of the verdict may have said it already.
+        known = words.fix and words.fix in verdict.remedy
+        remedy = verdict.remedy if known else f"{words.fix} {verdict.remedy}".lstrip()
         return msgspec.structs.replace(verdict, cause=cause, remedy=remedy)
     remedy = words.fix or words_of_verdict.look_first(words, earlier.line, _end(case))
     return msgspec.structs.replace(

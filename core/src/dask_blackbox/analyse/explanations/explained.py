@@ -44,7 +44,8 @@ class Explained:
         fix: What to do, in sentences with code; None if the headline says it all.
         column: Name of the column that it is about.
         of_values: It is about the data's values.
-        missing_file: The file that it says does not exist.
+        missing_file: The file that it says does not exist; what to do about it depends on
+            where that was (`remedy_for_missing_file`).
     """
 
     headline: str

@@ -239,7 +239,6 @@ def _relative(file: str) -> str:
 def _no_file(found: re.Match[str], _: Context) -> Explained:
     return Explained(
         headline=f"{found['file']} does not exist{_relative(found['file'])}",
-        fix="Check that the path exists where this ran: workers need shared storage.",
         missing_file=found["file"],
     )
 

@@ -1,4 +1,4 @@
-"""The cluster manager that runs a run's workers, as cluster object and workers name it."""
+"""Who runs a run's workers, and where: their cluster manager, or the driver's own host."""
 
 from __future__ import annotations
 
@@ -41,3 +41,22 @@ def manager_of(run: RunTables, worker: str | None = None) -> str | None:
             if named is not None:
                 return named[0].name
     return None
+
+
+def on_drivers_host(run: RunTables, worker: str | None = None) -> bool:
+    """Return whether workers share the driver's host, and its file system.
+
+    As both report it; those of a `LocalCluster` do where nobody says.
+
+    Args:
+        run: The run.
+        worker: Address of the worker that is meant; None: all of them.
+    """
+    attached = run.of(DriverAttached)
+    drivers = {each.boot for each in attached} - {None}
+    workers = {
+        each.boot for each in run.of(ProcessAncestors) if worker in (None, each.subject)
+    } - {None}
+    if drivers and workers:
+        return workers <= drivers
+    return {each.cluster.kind for each in attached if each.cluster} == {"LocalCluster"}

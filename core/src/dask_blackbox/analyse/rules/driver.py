@@ -54,6 +54,7 @@ from dask_blackbox.analyse.frames import (
     untangled,
     user_frame,
 )
+from dask_blackbox.analyse.missing_files import remedy_for_missing_file
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
@@ -90,7 +91,7 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run_tables import FINISHED
+from dask_blackbox.run_tables import FINISHED, RunTables
 
 # driver-exception
 
@@ -179,6 +180,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     remedy = place.remedy or _SPAWN
     if forked is None and not place.remedy:
         remedy = _remedy(
+            case.run,
             exception,
             name,
             advice,
@@ -588,6 +590,7 @@ _MISSING = {
 
 
 def _remedy(
+    run: RunTables,
     exception: DriverException,
     name: str,
     advice: RetryAdvice,
@@ -600,8 +603,7 @@ def _remedy(
     look = f"Look at {code_line(exception) or 'its traceback'}"
     if to_do := _asked_of_function(exception):
         return to_do
-    known = explained_exception(exception)
-    fix = known.fix if known else ""
+    fix = _fix(run, exception)
     # An exception that is explained has not come of tasks that was no longer needed.
     if released and not fix:
         return (
@@ -638,6 +640,16 @@ def _remedy(
             "for a moment."
         )
     return look + more
+
+
+def _fix(run: RunTables, exception: DriverException) -> str:
+    """Return what to do about what an exception means; empty if that is not known."""
+    known = explained_exception(exception)
+    if known is None:
+        return ""
+    if known.missing_file:
+        return remedy_for_missing_file(run, known.missing_file, subject="driver")
+    return known.fix or ""
 
 
 def _asked_of_function(exception: DriverException) -> str | None:

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, how_died
 from dask_blackbox.analyse.exception_context import evidence_of_failure
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
+from dask_blackbox.analyse.facts.managers import on_drivers_host
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exit_sources import (
     most_at_once,
@@ -21,6 +22,7 @@ from dask_blackbox.analyse.facts.worker_exit_sources import (
 )
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.missing_files import remedy_for_missing_file
 from dask_blackbox.analyse.offers import is_local
 from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
@@ -251,17 +253,19 @@ def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
 def _remedy_p2p_failed(
     case: Case, root: tuple[str, str] | None, shuffle: Shuffle
 ) -> str:
+    one_host = on_drivers_host(case.run)
     if deaths := _relevant_deaths(case, root):
         slug = case.cause_of(deaths[-1]).slug
         what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
+        keep = "" if one_host else "keep preemptible workers out of the shuffle, or "
         return (
-            f"Find why the workers died{what}; keep preemptible workers out of the "
-            "shuffle, or use `method='tasks'`, which recomputes only what was lost."
+            f"Find why the workers died{what}; {keep}use `method='tasks'`, which "
+            "recomputes only what was lost."
         )
     if root is not None and root[0].endswith(_UNREACHED):
         return (
-            "A worker did not answer the others: check its event loop and network; "
-            "raise `distributed.comm.timeouts.connect: 90s, distributed.comm.timeouts.tcp: "
+            "A worker did not answer the others: check its event loop"
+            f"{'' if one_host else ' and network'}; raise `distributed.comm.timeouts.connect: 90s, distributed.comm.timeouts.tcp: "
             "90s, distributed.p2p.comm.retry.count: 20`. Then retry."
         )
     if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
@@ -272,6 +276,8 @@ def _remedy_p2p_failed(
         )
     if root is not None:
         explanation = explained(Context(exception=root[0], message=root[1]))
+        if explanation is not None and (file := explanation.missing_file):
+            return remedy_for_missing_file(case.run, file, subject=None)
         fix = f"{explanation.fix} " if explanation and explanation.fix else ""
         return (
             f"{fix}Check what {root[0]} says about the data: partitions whose columns or "

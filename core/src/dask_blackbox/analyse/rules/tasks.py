@@ -53,6 +53,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.hang_texts import not_released_by
+from dask_blackbox.analyse.missing_files import remedy_for_missing_file
 from dask_blackbox.analyse.retry_advice import (
     NO_SPACE,
     UNKNOWN,
@@ -65,7 +66,6 @@ from dask_blackbox.analyse.side_effects import (
     files_clause,
     files_of_task,
     one_file,
-    remedy_for_missing_file,
 )
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -206,7 +206,9 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
     unknown = ("a task", "The recording does not show which task that was.")
     what, how = next(texts, unknown)
     meaning = explained_exception(exception)
-    fix = f". {meaning.fix}" if meaning is not None and meaning.fix else "."
+    fix = "" if meaning is None else meaning.fix or ""
+    if meaning is not None and (file := meaning.missing_file):
+        fix = remedy_for_missing_file(case.run, file, subject=None)
     advice, sure = advice_on_text(
         exception.exception, exception.message, exception.bases
     )
@@ -216,7 +218,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             "The driver's traceback continues in code that ran on the cluster: "
             f"{name}: {short(exception.message, 300)}{at_frame(frame)}. {how}"
         ),
-        remedy=f"Look at {code_line(frame) or 'its traceback'}{fix}",
+        remedy=f"Look at {code_line(frame) or 'its traceback'}. {fix}".rstrip(),
         confidence="medium",
         evidence=case.exception_evidence(),
         retry_advice=advice,
@@ -491,7 +493,9 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     explanation = explained_failure(case.run, failure)
     explanation = explanation or explained_origin(case.run, failure)
     if explanation is not None and (file := explanation.missing_file):
-        return f". {remedy_for_missing_file(case.run, failure, file)}"
+        return ". " + remedy_for_missing_file(
+            case.run, file, subject=failure.key, worker=failure.worker
+        )
     if explanation is not None and explanation.fix:
         more = _replay(case, failure) if explanation.is_about_data else ""
         return f". {explanation.fix}{more}"

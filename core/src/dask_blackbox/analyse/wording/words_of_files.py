@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.missing_files import storage_of_workers
 from dask_blackbox.analyse.side_effects import code_owner, how_retired
 from dask_blackbox.analyse.wording.words import Words
 from dask_blackbox.events import (
@@ -72,8 +73,8 @@ def of_removed_folder(
             "the local directory of a worker that closes, and the path is in it."
         ),
         fix=(
-            "Write what other tasks need to shared storage, or return it: a worker's local "
-            "directory exists only as long as the worker."
+            f"Write what other tasks need to {storage_of_workers(case.run)}, or return it: a "
+            "worker's local directory exists only as long as the worker."
         ),
     )
 
@@ -124,13 +125,13 @@ def of_removed_memory(line: str) -> Words:
     )
 
 
-def of_folder(found: MissingFile, *, during: bool) -> Words:
+def of_folder(found: MissingFile, to_check: str) -> Words:
     """Return the words for what the folder of a missing file looked like.
 
     Args:
-        during: It changed during the run.
+        to_check: What to do about it, in sentences; may be empty.
     """
-    return Words(text=_surroundings(found), fix=_what_to_check(found, during=during))
+    return Words(text=_surroundings(found), fix=to_check)
 
 
 def _surroundings(found: MissingFile) -> str:
@@ -163,22 +164,3 @@ def _surroundings(found: MissingFile) -> str:
     if ago > _LONG_AGO:
         when = f"at {moment(found.changed or found.at)}"
     return f"{named}{where} and was last changed {when}."
-
-
-def _what_to_check(found: MissingFile, *, during: bool) -> str:
-    if found.exists:
-        return "Have the task that reads the file depend on the one that writes it."
-    folder = short_with_paths(found.folder, 100)
-    if found.with_driver or (
-        found.relative and str(Path(found.path).parent) != found.folder
-    ):
-        return ""  # the working directory is another one than was meant
-    if during:
-        return (
-            f"Something wrote to or removed from {folder} during the run: check what "
-            "should have written this file there, and what removes files."
-        )
-    return (
-        f"Nothing in this run changed {folder}: check what should have delivered the file "
-        "before the run, and whether its path is right."
-    )

@@ -19,9 +19,10 @@ from dask_blackbox.analyse.causes.earlier.incident import (
 )
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.missing_files import worker_of_folder
 from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.rule import read_page
-from dask_blackbox.analyse.side_effects import removed_files, worker_of_folder
+from dask_blackbox.analyse.side_effects import removed_files
 from dask_blackbox.analyse.symptoms import is_absence, is_leftover, lacks_something
 from dask_blackbox.analyse.wording import words_of_identities
 from dask_blackbox.events import WorkerClosing, WorkerRemoved

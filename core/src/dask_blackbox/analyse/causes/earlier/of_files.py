@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.earlier.incident import Earlier
-from dask_blackbox.analyse.retry_advice import Advice
-from dask_blackbox.analyse.side_effects import (
-    removed_files,
+from dask_blackbox.analyse.missing_files import (
+    is_of_this_run,
+    missing_file_of,
+    what_to_check,
     worker_of_folder,
 )
+from dask_blackbox.analyse.retry_advice import Advice
+from dask_blackbox.analyse.side_effects import removed_files
 from dask_blackbox.analyse.signatures import lines_of
 from dask_blackbox.analyse.signatures.python import LEAKED_SHARED_MEMORY
 from dask_blackbox.analyse.wording import words_of_files
@@ -100,8 +102,7 @@ def missing_files(case: Case, verdict: Finding) -> Iterator[Earlier]:
     if found.path.startswith(_SHARED_MEMORY):
         yield from _ends_of_trackers(case, found)
     if found.changed is not None:
-        during = found.exists or found.changed >= case.run.manifest.started
-        yield _folder(found, during=during)
+        yield _folder(case, found)
 
 
 def _missing_file(case: Case) -> MissingFile | None:
@@ -110,12 +111,7 @@ def _missing_file(case: Case) -> MissingFile | None:
     subject = "driver" if failure is None else failure.key
     exception = case.exception if failure is None else failure
     text = "" if exception is None else f"{exception.message} {exception.traceback}"
-    reported = [
-        each
-        for each in case.run.of(MissingFile)
-        if each.subject == subject and Path(each.path).name in text
-    ]
-    return reported[-1] if reported else None
+    return missing_file_of(case.run, subject, text)
 
 
 def _change_of_directory(
@@ -148,15 +144,12 @@ def _ends_of_trackers(case: Case, found: MissingFile) -> Iterator[Earlier]:
         )
 
 
-def _folder(found: MissingFile, *, during: bool) -> Earlier:
-    """Return what the folder of a missing file looked like.
-
-    Args:
-        during: It changed during the run.
-    """
+def _folder(case: Case, found: MissingFile) -> Earlier:
+    """Return what the folder of a missing file looked like."""
+    during = is_of_this_run(case.run, found)
     return Earlier(
         at=found.at,
-        words=words_of_files.of_folder(found, during=during),
+        words=words_of_files.of_folder(found, what_to_check(case.run, found)),
         message=f"missing {found.path}",
         source=_source_of(found.subject),
         grade="possible" if during and not found.with_driver else "certain",
