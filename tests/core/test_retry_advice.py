@@ -70,6 +70,20 @@ class WrongCall(TypeError):  # noqa: N818
         (UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "no"), "data", "medium"),
         (PermissionError("denied"), "environment", "medium"),
         (OSError(28, "No space left on device"), "environment", "medium"),
+        (OSError(37, "No locks available"), "environment", "medium"),
+        (
+            OSError(107, "Transport endpoint is not connected", "/mnt/x.csv"),
+            "environment",
+            "medium",
+        ),
+        (OSError(116, "Stale file handle", "/scratch/x"), "unknown", "low"),
+        (
+            RuntimeError(
+                "cannot cache function 'f': no locator available for file 'x.py'"
+            ),
+            "environment",
+            "medium",
+        ),
         (MemoryError(), "memory", "high"),
         # What passes.
         (ConnectionResetError("gone"), "transient", "medium"),

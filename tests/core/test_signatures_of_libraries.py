@@ -534,6 +534,10 @@ REPORTED = {
     "CONNECTION_USED_TWICE": ("spotify/luigi#3313", "in the task"),
     "TOO_MANY_DATABASE_CONNECTIONS": ("spotify/luigi#3313", "Semaphore"),
     "S3_TOKEN_EXPIRED": ("fsspec/s3fs#632", "each worker"),
+    "FILE_HANDLE_STALE": ("DataBiosphere/toil#3867", "rename the complete"),
+    "NO_LOCKS_AVAILABLE": ("dask/distributed#1707", "temporary-directory"),
+    "MOUNT_NOT_SERVED": ("s3fs-fuse/s3fs-fuse#2176", "fusermount -u"),
+    "NUMBA_CANNOT_CACHE": ("ratt-ru/montblanc#253", "NUMBA_CACHE_DIR"),
     "FUTURE_IN_PLACE_OF_ITS_VALUE": ("dask/distributed#3113", "future.result()"),
 }
 """Threads in which people met a message, and what of the fix helped there."""

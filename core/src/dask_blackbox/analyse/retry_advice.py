@@ -15,6 +15,11 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.frames import is_from_a_listing, is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
+from dask_blackbox.analyse.signatures.frequent import (
+    MOUNT_NOT_SERVED,
+    NO_LOCKS_AVAILABLE,
+    NUMBA_CANNOT_CACHE,
+)
 from dask_blackbox.analyse.signatures.python import (
     CERTIFICATE_NOT_VERIFIED,
     FILE_TOO_LARGE,
@@ -196,9 +201,17 @@ def advice_on_text(
 
 
 def _is_of_the_surroundings(message: str) -> bool:
-    """Return whether a message is about a disk, a right, a proxy or a certificate."""
+    """Return whether a message is about a disk, a mount, a right, a proxy or a certificate."""
     # What fills a disk may be gone with the run that filled it.
-    known = (NO_SPACE, FILE_TOO_LARGE, PROXY_FAILED, CERTIFICATE_NOT_VERIFIED)
+    known = (
+        NO_SPACE,
+        FILE_TOO_LARGE,
+        PROXY_FAILED,
+        CERTIFICATE_NOT_VERIFIED,
+        NO_LOCKS_AVAILABLE,
+        MOUNT_NOT_SERVED,
+        NUMBA_CANNOT_CACHE,
+    )
     refused = AWS_REFUSED.search(message)
     return any(each.search(message) for each in known) or (
         refused is not None and refused["code"] in _REFUSED_BY_AWS

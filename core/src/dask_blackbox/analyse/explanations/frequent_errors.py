@@ -513,6 +513,45 @@ EXPLANATIONS = (
         ),
     ),
     (
+        lines.FILE_HANDLE_STALE,
+        says(
+            "a file on a network file system was removed or replaced while it was open{place}",
+            "Another process did that, perhaps on another host, or the file server was "
+            "restarted. Write under a name that no other task uses and rename the complete "
+            "file, remove files only once nobody reads them, and keep Dask's scratch folder "
+            "(`temporary-directory`, `--local-directory`) on a disk of the host.",
+        ),
+    ),
+    (
+        lines.NO_LOCKS_AVAILABLE,
+        says(
+            "the file system gives no locks",
+            "A network file system without a lock service does that: keep files that are "
+            "locked (SQLite, HDF5, `*.lock`) and Dask's scratch folder "
+            "(`temporary-directory`, `--local-directory`) on a disk of the host. HDF5 files "
+            "that are only read need none: `HDF5_USE_FILE_LOCKING=FALSE` for the workers.",
+        ),
+    ),
+    (
+        lines.MOUNT_NOT_SERVED,
+        says(
+            "the file system with {path} is mounted, and no process serves it",
+            "The program behind the mount (`s3fs`, `gcsfuse`, `sshfs`) has ended on that "
+            "host: unmount it there (`fusermount -u`) and mount it again. Dask reads buckets "
+            "without a mount (`s3://…`, `gs://…`).",
+        ),
+    ),
+    (
+        lines.NUMBA_CANNOT_CACHE,
+        says(
+            "Numba has no folder to write the cache of '{function}' to",
+            "`cache=True` writes beside the function's source or into a folder of the user, "
+            "and neither can be written where this ran: set `NUMBA_CACHE_DIR` to a folder "
+            "that can, for workers and driver, before the module is imported (in their image "
+            "or environment), or leave `cache=True` out.",
+        ),
+    ),
+    (
         lines.S3_TOKEN_EXPIRED,
         says(
             "the temporary credentials for {file} have expired",

@@ -249,6 +249,26 @@ TOO_MANY_DATABASE_CONNECTIONS = Signature(
     "FATAL:  sorry, too many clients already",
     source="databases",
 )
+FILE_HANDLE_STALE = Signature(
+    r"\[Errno 116\] Stale file handle",
+    "[Errno 116] Stale file handle: '/scratch/part-7.parquet'",
+    source="kernel",
+)
+NO_LOCKS_AVAILABLE = Signature(
+    r"\[Errno 37\] No locks available",
+    "[Errno 37] No locks available: '/home/etl/state.lock'",
+    source="kernel",
+)
+MOUNT_NOT_SERVED = Signature(
+    r"\[Errno 107\] Transport endpoint is not connected: '(?P<path>[^'\n]{1,300})'",
+    "[Errno 107] Transport endpoint is not connected: '/mnt/bucket/part-7.parquet'",
+    source="kernel",
+)
+NUMBA_CANNOT_CACHE = Signature(
+    r"cannot cache function '(?P<function>[^'\n]{1,100})': no locator available",
+    "cannot cache function 'isclose': no locator available for file '/jobs/geo.py'",
+    source="numba",
+)
 S3_TOKEN_EXPIRED = Signature(
     r"\A(?:\[Errno \d+\] )?The provided token has expired",
     "The provided token has expired.",

@@ -24,6 +24,7 @@ Source = Literal[
     "kernel",
     "mpi",
     "network",
+    "numba",
     "numpy",
     "pandas",
     "pyarrow",
