@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conditions import scaled, until
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -163,3 +163,44 @@ def test_a_screen_reader_is_told_what_the_parts_of_the_page_are(
             """
         )
     page.close()
+
+
+@pytest.fixture
+def vera(host: Any, browser: Browser) -> Iterator[Page]:
+    """Return a page of a viewer who is logged in."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(scaled(120_000))
+    page = context.new_page()
+    page.goto(f"{host.url}/")
+    page.get_by_label("Username").fill("vera")
+    page.get_by_label("Password").fill("vera")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "/login" not in url, wait_until="commit")
+    yield page
+    context.close()
+
+
+@pytest.mark.skipif(
+    "TEST_AUTH_MANAGER" in os.environ, reason="that one decides for all DAGs alike"
+)
+def test_a_viewer_sees_the_night_without_dags_that_are_for_others(
+    night: str, vera: Page, ada: BrowserContext, reported: Any, screenshots: Path
+) -> None:
+    assert reported["expanded"]
+    hers = ada.new_page()
+    hers.goto(f"{night}?dag=private")
+    expect(hers.get_by_role("caption")).to_contain_text("1 run")
+    hers.close()
+
+    vera.goto(f"{night}?dag=private")
+    expect(vera.get_by_role("heading", name="No Dask runs here")).to_be_visible()
+    vera.goto(night)
+    expect(vera.get_by_role("list", name="Failures by cause")).to_be_visible()
+    expect(vera.get_by_role("main")).not_to_contain_text("private")
+    vera.screenshot(path=screenshots / "airflow-night-of-a-viewer.png", full_page=True)
+    vera.goto(f"{night}?dag=expanded&show=failed")
+    vera.get_by_role("row").get_by_role("link", name="expanded.revenue").click()
+    expect(vera).to_have_url(re.compile(r"/dags/expanded/task\?"))
+    report = vera.frame_locator('iframe[title="Report of the Dask run"]')
+    expect(report.get_by_role("heading", level=1)).to_contain_text("no prices of 'xx'")
+    vera.screenshot(path=screenshots / "airflow-tab-of-a-viewer.png")
