@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +80,23 @@ def test_parameters_are_plain_values_and_short_collections_of_them() -> None:
         "station": station,
         "countries": ["de", "fr"],
     }
+
+
+@pytest.mark.parametrize(
+    ("label", "given", "expected"),
+    [
+        ("mea", {}, {"map_index_template": "mea"}),
+        ("mea", {"region": "mea"}, {"region": "mea"}),
+        ("MEA, 3", {"region": "mea"}, {"region": "mea", "map_index_template": "MEA, 3"}),
+        (None, {"region": "mea"}, {"region": "mea"}),
+    ],
+)  # fmt: skip
+def test_the_label_of_an_instance_is_a_parameter_unless_another_says_the_same(
+    label: str | None, given: dict[str, str], expected: dict[str, str]
+) -> None:
+    ti = SimpleNamespace(rendered_map_index=label)
+
+    assert parameters_of({"ti": ti}, given) == expected
 
 
 def test_the_verdict_stands_in_the_log_and_the_card_in_a_fold(
@@ -341,3 +359,39 @@ with DAG("by_region"):
     assert card["past"]["siblings"] == (
         "2 of 3 instances of this task succeeded so far; only this one has region=mea"
     )
+
+
+@pytest.mark.nightly
+def test_a_label_that_is_no_argument_tells_what_only_a_mapped_instance_has(
+    airflow: Any, tmp_path: Path
+) -> None:
+    def night(*regions: str, bad: str) -> str:
+        dag = airflow.load(
+            f"""
+def work(region):
+    import dask
+    if region == {bad!r}:
+        raise ValueError("no prices")
+    return dask.delayed(str.upper)(region).compute()
+
+with DAG("by_label"):
+    DaskObservedOperator.partial(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+        retries=1,
+        retry_delay=timedelta(0),
+        map_index_template="{{{{ task.op_args[0] | upper }}}}",
+    ).expand(op_args=[[each] for each in {regions!r}])
+""",
+            "by_label",
+        )
+        return str(dag.test().run_id)
+
+    before = night("mea", "apac", bad="")
+    now = night("emea", "mea", bad="mea")
+
+    card = _document(tmp_path, "by_label.work", f"{now}.map1", "card.json", 2)
+    assert "map_index_template=MEA" in card["past"]["siblings"]
+    assert card["past"]["last_good"]["run_id"] == f"{before}.map0"

@@ -16,6 +16,7 @@ __all__ = ["current_context", "current_identity", "identity_of", "parameters_of"
 _LONGEST = 500
 _MOST_ITEMS = 20
 _DEEPEST = 2
+_LABEL = "map_index_template"
 
 
 def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
@@ -71,10 +72,15 @@ def parameters_of(
     """Return what this run was asked to do: the DAG run's params and the plain `op_kwargs`.
 
     Both stand on Airflow's own pages; values of other types, and long lists, could be the
-    data itself.
+    data itself.  The label that a mapped task gives its instances (`map_index_template`) is
+    one of them where none of these is its text: an operator that is mapped over other
+    arguments, such as a command, has nothing else that tells its instances apart.
     """
     params = context.get("params") or {}
     named = {**dict(params), **op_kwargs}
+    label = getattr(context.get("ti"), "rendered_map_index", None)
+    if label and str(label) not in map(str, named.values()):
+        named[_LABEL] = str(label)
     return {
         name: value[:_LONGEST] if isinstance(value, str) else value
         for name, value in named.items()
