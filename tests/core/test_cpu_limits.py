@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import dask
 import pytest
@@ -37,6 +41,45 @@ def test_a_search_that_would_take_for_ever_ends() -> None:
 def test_a_guard_does_not_keep_work_going_after_its_limit() -> None:
     with pytest.raises(CpuLimitExceeded), cpu_limit(0.05), guard("a test"):
         re.search(EXPONENTIAL, HOSTILE)
+
+
+def enter_and_leave(*, exceeded_at: int) -> int:
+    """Enter and leave a limit that is exceeded at one of the lines that this executes.
+
+    Returns:
+        How many lines were executed while the timer ran.
+    """
+    reached = 0
+
+    def trace(frame: FrameType, event: str, _arg: object) -> Any:
+        nonlocal reached
+        if event == "line" and signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
+            reached += 1
+            handle: Any = signal.getsignal(signal.SIGVTALRM)
+            if reached == exceeded_at:
+                handle(signal.SIGVTALRM, frame)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with cpu_limit(60):
+            pass
+    finally:
+        sys.settrace(before)
+    return reached
+
+
+def test_no_timer_outlives_a_limit_that_is_exceeded_as_its_body_begins_or_ends() -> (
+    None
+):
+    lines = enter_and_leave(exceeded_at=0)
+    assert lines > 5
+    for number in range(1, lines + 1):
+        with suppress(CpuLimitExceeded):
+            enter_and_leave(exceeded_at=number)
+        assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0), number
+        assert signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
 
 
 def test_a_text_that_takes_too_long_to_check_is_left_out_and_counted() -> None:
