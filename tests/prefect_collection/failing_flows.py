@@ -484,6 +484,33 @@ def needs_a_failed_task() -> Any:
     return counted.submit(refused.submit(1))
 
 
+def _wait_for_outage() -> None:
+    """Wait until Prefect's server is away."""
+    Path(os.environ["FLAG"]).touch()
+    while not Path(os.environ["AWAY"]).exists():
+        time.sleep(0.05)
+
+
+@observed_flow(name="fails-in-an-outage", task_runner=runner())
+def fails_in_an_outage() -> None:
+    [each.result() for each in [nap.submit(0.1) for _ in range(3)]]
+    _wait_for_outage()
+    raise ValueError("no orders")
+
+
+@observed_flow(name="returns-in-an-outage", task_runner=runner())
+def returns_in_an_outage() -> list[float]:
+    made = [each.result() for each in [nap.submit(0.1) for _ in range(3)]]
+    _wait_for_outage()
+    return made
+
+
+@observed_flow(name="fails-without-dask-in-an-outage")
+def fails_without_dask_in_an_outage() -> None:
+    _wait_for_outage()
+    raise ValueError("no orders")
+
+
 @task(timeout_seconds=0.5)
 def too_slow() -> None:
     for _ in range(600):

@@ -180,7 +180,7 @@ def test_a_server_that_does_not_answer_is_one_line(
 
     lines = [each.message for each in caplog.records if each.name == "dask_blackbox"]
     assert len(lines) == 1
-    assert "while Prefect's server does not answer: ConnectError: " in lines[0]
+    assert "without showing the progress of the flow run: ConnectError: " in lines[0]
 
 
 def test_the_page_of_a_job_has_a_row_for_each_of_its_runs() -> None:

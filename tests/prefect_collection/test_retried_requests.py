@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
+import signal
+import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,76 +19,17 @@ import httpx
 import pytest
 from conditions import scaled
 from dask_blackbox.card import RunCard
+from dask_blackbox.guard import guard
 from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Running
 from prefect_dask_blackbox import retried_requests
 from prefect_dask_blackbox.finalising import finalise_run
 from prefect_dask_blackbox.identity import prefect_client
+from prefect_gateway import gateway
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
-
-
-class Gateway(ThreadingHTTPServer):
-    """Hands requests on to Prefect's server, after it has refused some."""
-
-    def __init__(self, api: str, refusals: int, status: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.api, self.refusals, self.status = api, refusals, status
-        self.seen: list[str | None] = []
-        self.turn = threading.Lock()
-
-    def refuses(self, authorization: str | None) -> bool:
-        with self.turn:
-            self.seen.append(authorization)
-            return len(self.seen) <= self.refusals
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Gateway
-
-    def do_GET(self) -> None:
-        self._answer(None)
-
-    def do_POST(self) -> None:
-        self._answer(self.rfile.read(int(self.headers["Content-Length"])))
-
-    do_PATCH = do_POST  # noqa: N815 - its name
-
-    def _answer(self, body: bytes | None) -> None:
-        status, answer = self.server.status, b"{}"
-        own = body is None  # the client's: for a token, or the server's version
-        if own or not self.server.refuses(self.headers.get("Authorization")):
-            path = self.path.removeprefix("/api")
-            types = {"Content-Type": self.headers.get("Content-Type", "")}
-            made = httpx.request(
-                self.command, self.server.api + path, content=body, headers=types
-            )
-            status, answer = made.status_code, made.content
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
-        """Print nothing."""
-
-
-@contextmanager
-def gateway(*, refusals: int, status: int = 500, user: str = "") -> Iterator[Gateway]:
-    server = Gateway(str(PREFECT_API_URL.value()), refusals, status)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    address = f"http://{user}127.0.0.1:{server.server_port}/api"
-    try:
-        with temporary_settings({PREFECT_API_URL: address}):
-            yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def in_new_thread(do: Callable[[], T]) -> T:
@@ -136,6 +77,100 @@ def test_a_server_that_fails_for_good_takes_a_thread_a_bounded_time(
     # Pauses of at most 0.1, 0.2 and 0.4 s; another one of 0.8 s would be too many.
     assert sent == [4, 1, 1]
     assert elsewhere == 4
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Have Prefect's API where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{taken.getsockname()[1]}/api"
+        with temporary_settings({PREFECT_API_URL: closed}):
+            yield
+
+
+def read_guarded(times: int) -> None:
+    for number in range(times):
+        with guard(f"request {number}"):
+            read_flow_runs()
+
+
+def test_a_server_that_is_away_is_one_line_and_asked_once(
+    caplog: pytest.LogCaptureFixture,
+    swallowed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with nobody():
+        in_new_thread(lambda: read_guarded(3))
+        # It is asked again, and the outage is the same.
+        monkeypatch.setattr(retried_requests, "_AWAY", 0.0)
+        in_new_thread(lambda: read_guarded(2))
+
+    assert [type(error).__name__ for _, error in swallowed] == [
+        "ConnectError",
+        *["StillAwayError"] * 4,
+    ]
+    [line] = [each.message for each in caplog.records if each.name == "dask_blackbox"]
+    assert "without request 0: ConnectError: " in line
+    # Of the server that answers nothing of that is held against it.
+    in_new_thread(read_flow_runs)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_a_request_that_a_gateway_refuses_ends_in_bounded_time(
+    status: int,
+    caplog: pytest.LogCaptureFixture,
+    swallowed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Prefect's client retries it for a minute, and a flow run ends with ten requests."""
+    monkeypatch.setattr(retried_requests, "_MOST", 0.5)
+    with gateway(refusals=10_000, status=status) as server:
+        in_new_thread(lambda: read_guarded(5))
+
+        # After its first pause, of a second at least, Prefect asks once more.
+        assert len(server.seen) == 1
+    assert len(swallowed) == 5
+    [line] = [each.message for each in caplog.records if each.name == "dask_blackbox"]
+    assert "without request 0: ServerAwayError: Prefect's server did not answer" in line
+
+
+def test_a_server_that_is_back_gets_all_requests(
+    monkeypatch: pytest.MonkeyPatch, swallowed: Any
+) -> None:
+    monkeypatch.setattr(retried_requests, "_MOST", 0.5)
+    with gateway(refusals=1, status=503) as server:
+        in_new_thread(lambda: read_guarded(1))
+        monkeypatch.setattr(retried_requests, "_AWAY", 0.0)
+        in_new_thread(lambda: read_guarded(3))
+
+        assert len(server.seen) == 4
+    assert len(swallowed) == 1
+
+
+class OverdueError(Exception):
+    """What the handler of a host's time limit raises."""
+
+
+def test_what_a_signals_handler_raises_during_a_request_stays_what_it_is() -> None:
+    def overdue(*_: object) -> None:
+        raise OverdueError
+
+    with socket.create_server(
+        ("127.0.0.1", 0)
+    ) as silent:  # it accepts, and says nothing
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
+        before = signal.signal(signal.SIGALRM, overdue)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            with (
+                temporary_settings({PREFECT_API_URL: address}),
+                pytest.raises(OverdueError),
+            ):
+                read_flow_runs()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def test_a_user_in_the_address_of_the_api_still_signs_in() -> None:

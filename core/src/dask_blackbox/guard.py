@@ -24,6 +24,10 @@ kept: deque[tuple[str, BaseException]] = deque(maxlen=100)
 """What the guard swallowed: (what we were doing, the exception), newest last."""
 
 
+class ReportedError(Exception):
+    """A failure that was reported when it began: the guard keeps it, and logs no other line."""
+
+
 @contextmanager
 def guard(
     doing: str, *, on_error: Callable[[str, Exception], None] | None = None
@@ -43,15 +47,20 @@ def guard(
                 raise
             raise of_host from None
         kept.append((doing, error))
-        with suppress(Exception):  # its text cannot be had, or standard error is closed
-            logger.warning(
-                "dask-blackbox continued without %s: %s: %s",
-                doing,
-                type(error).__name__,
-                error,
-            )
+        if not isinstance(error, ReportedError):
+            _log(doing, error)
         if on_error is not None:
             on_error(doing, error)
+
+
+def _log(doing: str, error: Exception) -> None:
+    with suppress(Exception):  # its text cannot be had, or standard error is closed
+        logger.warning(
+            "dask-blackbox continued without %s: %s: %s",
+            doing,
+            type(error).__name__,
+            error,
+        )
 
 
 def raised_by_signal_handler(error: BaseException) -> BaseException | None:

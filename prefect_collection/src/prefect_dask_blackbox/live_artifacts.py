@@ -11,13 +11,11 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-import httpx
 from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import LogLine, Progress
@@ -49,7 +47,6 @@ seconds.  So a run of ten hours updates its card about 650 times, not 7,200."""
 _MOST_SAMPLES = 240
 _WAITING_LINES = 500
 _LOGGER = "dask"
-_own_logger = logging.getLogger("dask_blackbox")
 _ENDING = 5.0
 
 
@@ -145,7 +142,6 @@ class Live(threading.Thread):
         self._every, self._count = 1, 0
         self._due = 0.0
         self._shown_stall: tuple[bool, object] = (False, False)
-        self._away = False
         self._stall_seen: tuple[Stall, float] | None = None
         self._long_task = DaskBlackboxSettings().long_task
         self._waiting = Waiting(state)
@@ -170,25 +166,8 @@ class Live(threading.Thread):
         with guard("the card of the running flow"):
             self._show_running()
         while not self._stopped.wait(_INTERVAL):
-            with guard("showing the progress of the flow run"), self._away_said_once():
+            with guard("showing the progress of the flow run"):
                 self._look()
-
-    @contextmanager
-    def _away_said_once(self) -> Iterator[None]:
-        """Say once that Prefect's server does not answer, until it does again."""
-        try:
-            yield
-        except httpx.TransportError as error:
-            if not self._away:
-                _own_logger.warning(
-                    "dask-blackbox does not show the progress of the flow run while "
-                    "Prefect's server does not answer: %s: %s",
-                    type(error).__name__,
-                    error,
-                )
-            self._away = True
-        else:
-            self._away = False
 
     def finish(self) -> None:
         """Stop, and write the last reported lines into the log."""

@@ -120,6 +120,21 @@ class LostTasks:
             finals.append(_final(entry, _last_state(entry, state)))
         self._settle(finals)
 
+    def known_ends(self) -> list[FinalState]:
+        """Return what task runs have become, of which this process knows that."""
+        return [
+            _final(
+                entry,
+                Crashed(message=entry.message)
+                if entry.message is not None
+                else _last_state(entry, Crashed(message=_UNHEARD)),
+            )
+            for entry in self._ledger
+            if entry.message is not None
+            or entry.state is not None
+            or entry.status == "finished"
+        ]
+
     def log_never_began(self) -> None:
         """Put one line into the log of each task run that Prefect never ran, with the reason.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from dask_blackbox.card_data import RunState, not_stored
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.driver.recorder_options import known_secrets
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.events import TaskNamed
 from dask_blackbox.formatting import capital
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import TIME_LIMITS
@@ -52,18 +54,20 @@ from prefect_dask_blackbox.events import (
     tag_cause,
 )
 from prefect_dask_blackbox.fast_submit import FastSubmit
-from prefect_dask_blackbox.final_states import read_runs
+from prefect_dask_blackbox.final_states import FinalState, read_runs
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
 from prefect_dask_blackbox.ignored_annotations import ask_for_ignored, ignored_text
 from prefect_dask_blackbox.job_page import show_job
 from prefect_dask_blackbox.kept_cards import keep_card, kept_card
+from prefect_dask_blackbox.late_ends import LateEnd, TaskEnd, finish_later
 from prefect_dask_blackbox.live_artifacts import Live
 from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.reruns import rerun_of, rerun_text
+from prefect_dask_blackbox.retried_requests import failed_since
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.returned_states import (
     exceeded_limit,
@@ -106,6 +110,8 @@ _ENGINE = 10.0
 _MOST_TASK_PAGES = 3
 _MOST_ATTEMPTS = 20
 _MOST_NAMES = 600
+_MOST_LATE = 20_000
+"""Task runs of which a server that was away is told later."""
 _UNHEARD = 3.0
 """Seconds in all for the server to hear of task runs whose states the cluster has already: a
 flow may ask for the results of hundreds that never ran."""
@@ -163,8 +169,10 @@ class ObservedRun:
         self._parent_id = None if parent is None else parent.flow_run.id
         self._began = time.monotonic() if began is None else began
         self._stop: HostStop | None = None
-        self._failed = False
+        self._failed = self._crashed = False
+        self._state_at_end = self.flow_run.state
         self.settled_later = False
+        self._end_began = self._began
         self._not_retried = self._rerun = ""
         self._reported_unrecorded = False
         self._identity = identity = identity_of(
@@ -383,10 +391,12 @@ class ObservedRun:
         with self._ending:
             if self.card is not None:
                 return
+            self._end_began = time.monotonic()
             self.ledger.flow_ended()
             raised = exception
             self._failed = exception is not None or state not in (None, "succeeded")
             dying = exception is not None and not isinstance(exception, Exception)
+            self._crashed, self._state_at_end = dying, self.flow_run.state
             state = self._stopped(exception, state, dying=dying)
             self._not_retried = _why_no_retry(self._stop, dying=dying)
             if state != "succeeded":
@@ -632,6 +642,7 @@ class ObservedRun:
             if self.settled_later:  # the flow run has its state, which automations read
                 self._emit()
                 self._show_job()
+                self._tell_later_what_did_not_arrive()
 
     def _settle(self, *, cluster_gone: bool) -> None:
         self._retries.restore_policy()
@@ -853,14 +864,20 @@ class ObservedRun:
         """
         if self._is_dying():
             self._emit()
+            self._tell_later_what_did_not_arrive()
             return
         context, before = copy_context(), self.flow_run.state
 
         def wait_and_emit() -> None:
             deadline = time.monotonic() + _ENGINE
-            while self.flow_run.state is before and time.monotonic() < deadline:
+            while (
+                self.flow_run.state is before
+                and not self._is_cut_off()  # the engine has ended without a state
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.05)
             self._emit()
+            self._tell_later_what_did_not_arrive()
 
         # No daemon: a script may end with its flow.
         threading.Thread(
@@ -868,6 +885,39 @@ class ObservedRun:
             args=(wait_and_emit,),
             name="dask-blackbox-prefect-event",
         ).start()
+
+    def _tell_later_what_did_not_arrive(self) -> None:
+        """Leave what Prefect's server did not get to a process that outlives this one."""
+        state = self.flow_run.state
+        running = state is not None and state.is_running()
+        # The engine says that a flow run crashed when all of ours is over.
+        stays = running and state is self._state_at_end and not self._crashed
+        if self.card is None or not (stays or failed_since(self._end_began)):
+            return
+        if self._stop is not None and self._stop.reason == "suspended":
+            return
+        with guard("telling Prefect later how the flow run ended"):
+            names = [
+                TaskNamed(
+                    at=time.time(),
+                    subject=each.key,
+                    name=each.name if each.named else "",
+                    id=str(each.task_run_id),
+                )
+                for each in self.ledger
+            ]
+            finish_later(
+                LateEnd(
+                    pid=os.getpid(),
+                    host=dict(self._identity.host),
+                    card=self.card,
+                    overview=self.recording.overview,
+                    tasks=tuple(names[:_MOST_LATE]),
+                    ends=tuple(
+                        map(_task_end, self.lost_tasks.known_ends()[:_MOST_LATE])
+                    ),
+                )
+            )
 
     def _emit(self) -> None:
         suspended = self._stop is not None and self._stop.reason == "suspended"
@@ -913,6 +963,19 @@ def _why_no_retry(stop: HostStop | None, *, dying: bool) -> str:
     ended = dying if stop is None else stop.reason in _NEVER_RETRIED
     return (
         "as Prefect retries no flow run that crashed or was cancelled" if ended else ""
+    )
+
+
+def _task_end(final: FinalState) -> TaskEnd:
+    state = final.state
+    return TaskEnd(
+        id=str(final.id),
+        name=final.name,
+        task_key=final.task_key,
+        type=state.type.value,
+        state=state.name or "",
+        message=state.message,
+        rename=final.rename,
     )
 
 

@@ -1,0 +1,77 @@
+"""A gateway before Prefect's server that refuses requests, or is away for a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+__all__ = ["Gateway", "gateway"]
+
+
+class Gateway(ThreadingHTTPServer):
+    """Hands requests on to Prefect's server, after it has refused some."""
+
+    def __init__(self, api: str, refusals: int, status: int, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.api, self.refusals, self.status = api, refusals, status
+        self.seen: list[str | None] = []
+        self.turn = threading.Lock()
+
+    def refuses(self, authorization: str | None) -> bool:
+        with self.turn:
+            self.seen.append(authorization)
+            return len(self.seen) <= self.refusals
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Gateway
+
+    def do_GET(self) -> None:
+        self._answer(None)
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+    do_PATCH = do_DELETE = do_POST  # noqa: N815 - their names
+
+    def _answer(self, body: bytes | None) -> None:
+        status, answer = self.server.status, b"{}"
+        own = body is None  # the client's: for a token, or the server's version
+        if own or not self.server.refuses(self.headers.get("Authorization")):
+            path = self.path.removeprefix("/api")
+            types = {"Content-Type": self.headers.get("Content-Type", "")}
+            made = httpx.request(
+                self.command, self.server.api + path, content=body, headers=types
+            )
+            status, answer = made.status_code, made.content
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
+        """Print nothing."""
+
+
+@contextmanager
+def gateway(
+    *, refusals: int, status: int = 500, user: str = "", port: int = 0
+) -> Iterator[Gateway]:
+    server = Gateway(str(PREFECT_API_URL.value()), refusals, status, port)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    address = f"http://{user}127.0.0.1:{server.server_port}/api"
+    try:
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
