@@ -15,7 +15,7 @@ import pytest
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 from dask_blackbox.manifest import HostFact, Manifest
 from dask_blackbox.recorder.redact import Redactor, scanner_shapes
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kept_recordings import SETS, recordings
 from scenario_runs import (
@@ -196,6 +196,8 @@ def test_a_sketch_holds_no_secret_either(finished: ScenarioRun, stored: bytes) -
     before=st.sampled_from(["", "2026-11-21 12:03:57 INFO job: ", "x = ", "("]),
     after=st.sampled_from(["", " and so on", "\nanother line"]),
 )
+@example(template=ASSIGNED["user and -p"], secret="000000.A", before="", after="")
+@example(template=ASSIGNED["user and -p"], secret="1.2.3.4-a", before="", after="")
 def test_no_assigned_secret_survives(
     template: str, secret: str, before: str, after: str
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_long_token_in_a_url_is_a_secret(text: str) -> None:
         "connect to tcp://10.0.0.1:8786 as user/group",
         "python job.py -u 2 -p 8080",
         "docker run -u 1000 -p 8787:8787 image",
+        "docker run -u 1000 -p 127.0.0.1:8786-8787:8786-8787/tcp image",
         "echo done | tee log",
     ],
 )
