@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from conditions import scaled, until
 from flow_clusters import shared_runner
+from gateway_before_server import gateway
 from prefect import task
 from prefect.settings import PREFECT_API_URL
 from prefect_dask_blackbox import late_ends, observed_flow
-from prefect_gateway import gateway
 
 HERE = Path(__file__).parent
 
@@ -28,14 +28,15 @@ def run_into_an_outage(story: str, store: Path, folder: Path) -> tuple[str, int]
         What it printed, and the port of the gateway.
     """
     flag, away = folder / "began", folder / "away"
+    api = str(PREFECT_API_URL.value())
     with (folder / "output.txt").open("w+", encoding="utf-8") as output:
-        with gateway(refusals=0) as server:
+        with gateway(api, refusals=0) as server:
             port = server.server_port
             process = subprocess.Popen(
                 [sys.executable, str(HERE / "failing_flows.py"), story],
                 env={
                     **os.environ,
-                    "PREFECT_API_URL": str(PREFECT_API_URL.value()),
+                    "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
                     # Its engine retries for a minute; 3.4 gives up at once.
                     "PREFECT_CLIENT_MAX_RETRIES": "0",
                     "DASK_BLACKBOX__STORE__URL": str(store),
@@ -74,7 +75,7 @@ def test_a_server_that_is_back_gets_the_end_of_a_flow_run(
     name = story.replace("_", "-")
     printed, port = run_into_an_outage(story, store, tmp_path)
     before = prefect.newest(name, store)
-    with gateway(refusals=0, port=port):
+    with gateway(str(PREFECT_API_URL.value()), refusals=0, port=port):
         until(lambda: prefect.newest(name, store).state != "RUNNING", "a final state")
         until(lambda: prefect.events("dask.run.diagnosed", before.id), "the event")
     after = prefect.newest(name, store)

@@ -15,21 +15,32 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
+import gateway_before_server
 import httpx
 import pytest
 from conditions import scaled
 from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
+from gateway_before_server import Gateway
 from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Running
 from prefect_dask_blackbox import retried_requests
 from prefect_dask_blackbox.finalising import finalise_run
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_gateway import gateway
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
+
+
+@contextmanager
+def gateway(*, refusals: int, status: int = 500, user: str = "") -> Iterator[Gateway]:
+    """Have Prefect's API behind a gateway that refuses some requests."""
+    api = str(PREFECT_API_URL.value())
+    with gateway_before_server.gateway(api, refusals=refusals, status=status) as server:
+        address = f"http://{user}127.0.0.1:{server.server_port}/api"
+        with temporary_settings({PREFECT_API_URL: address}):
+            yield server
 
 
 def in_new_thread(do: Callable[[], T]) -> T:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-import httpx
-from prefect.settings import PREFECT_API_URL, temporary_settings
 
 __all__ = ["Gateway", "gateway"]
 
@@ -46,10 +45,14 @@ class _Handler(BaseHTTPRequestHandler):
         if own or not self.server.refuses(self.headers.get("Authorization")):
             path = self.path.removeprefix("/api")
             types = {"Content-Type": self.headers.get("Content-Type", "")}
-            made = httpx.request(
-                self.command, self.server.api + path, content=body, headers=types
+            asked = urllib.request.Request(
+                self.server.api + path, body, types, method=self.command
             )
-            status, answer = made.status_code, made.content
+            try:
+                with urllib.request.urlopen(asked) as made:
+                    status, answer = made.status, made.read()
+            except urllib.error.HTTPError as refusal:
+                status, answer = refusal.code, refusal.read()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -62,15 +65,21 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def gateway(
-    *, refusals: int, status: int = 500, user: str = "", port: int = 0
+    api: str, *, refusals: int, status: int = 500, port: int = 0
 ) -> Iterator[Gateway]:
-    server = Gateway(str(PREFECT_API_URL.value()), refusals, status, port)
+    """Run a gateway before the server at an address.
+
+    Args:
+        api: The address.
+        refusals: How many requests it refuses.
+        status: Its answer to these.
+        port: Where it listens; 0: anywhere.
+    """
+    server = Gateway(api, refusals, status, port)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    address = f"http://{user}127.0.0.1:{server.server_port}/api"
     try:
-        with temporary_settings({PREFECT_API_URL: address}):
-            yield server
+        yield server
     finally:
         server.shutdown()
         thread.join()
