@@ -46,36 +46,66 @@ class StillAwayError(ServerAwayError, ReportedError):
     """Prefect's server has not answered since a failure that was reported."""
 
 
+class _Sending:
+    """A request that is sent, perhaps several times."""
+
+    def __init__(self, request: httpx.Request) -> None:
+        self._request, self._began = weakref.ref(request), time.monotonic()
+
+    def is_of(self, request: httpx.Request) -> bool:
+        return self._request() is request
+
+    def took_long(self) -> bool:
+        return time.monotonic() - self._began > _MOST
+
+
 class _Server:
     """Whether a server of Prefect answers, as the requests of this process found.
 
     Attributes:
         last_failure: When it last failed to answer, by `time.monotonic`.
-        reported: It has not answered since a failure that was reported.
     """
 
     def __init__(self) -> None:
         self.last_failure = float("-inf")
-        self.reported = False
+        self._reports: _Sending | None = None
 
-    def fail(self, *, away: bool = True) -> None:
+    def fail(self, sending: _Sending) -> None:
+        """Note that it is away; the first request that finds out reports that."""
         self.last_failure = time.monotonic()
-        self.reported = away
+        self._reports = self._reports or sending
+
+    def fail_once(self) -> None:
+        """Note that it answered a request with a failure of its own."""
+        self.last_failure = time.monotonic()
 
     def answer(self) -> None:
-        self.reported = False
+        self._reports = None
 
     def is_away(self) -> bool:
-        return self.reported and time.monotonic() - self.last_failure < _AWAY
+        lately = time.monotonic() - self.last_failure < _AWAY
+        return self._reports is not None and lately
+
+    def is_over(self, sending: _Sending) -> bool:
+        """Return whether a request is not sent again."""
+        return self._is_reported(sending) or sending.took_long()
+
+    def away(self, sending: _Sending) -> ServerAwayError:
+        """Return the error of a request: only the first one of an outage is logged."""
+        if self._is_reported(sending):
+            return StillAwayError("Prefect's server still does not answer")
+        return ServerAwayError(f"Prefect's server did not answer for {_MOST:g} s")
+
+    def _is_reported(self, sending: _Sending) -> bool:
+        return self._reports is not None and self._reports is not sending
 
 
 class _Waits(threading.local):
-    """What a thread has waited lately, and for which request."""
+    """What a thread sends, and what it has waited lately."""
 
     def __init__(self) -> None:
         self._began, self._waited = time.monotonic(), 0.0
-        self._request: weakref.ref[httpx.Request] | None = None
-        self._sent, self._reported = 0.0, False
+        self._sending: _Sending | None = None
 
     def may_wait(self, pause: float) -> bool:
         if time.monotonic() - self._began > _EACH:
@@ -83,23 +113,12 @@ class _Waits(threading.local):
         self._waited += pause
         return self._waited <= _MOST
 
-    def is_new(self, request: httpx.Request, server: _Server) -> bool:
-        """Note that a request is sent; return whether it is so for the first time."""
-        if self._request is not None and self._request() is request:
-            return False
-        self._request, self._sent = weakref.ref(request), time.monotonic()
-        self._reported = server.reported
-        return True
-
-    def is_over(self) -> bool:
-        """Return whether the request has been retried for long enough."""
-        return self._reported or time.monotonic() - self._sent > _MOST
-
-    def away(self) -> ServerAwayError:
-        """Return the error of the request: only the first one of an outage is logged."""
-        if self._reported:
-            return StillAwayError("Prefect's server still does not answer")
-        return ServerAwayError(f"Prefect's server did not answer for {_MOST:g} s")
+    def sending(self, request: httpx.Request) -> tuple[_Sending, bool]:
+        """Return what is sent, and whether it is so for the first time."""
+        if self._sending is not None and self._sending.is_of(request):
+            return self._sending, False
+        self._sending = _Sending(request)
+        return self._sending, True
 
 
 _servers: dict[bytes, _Server] = {}
@@ -137,43 +156,43 @@ class RetriedRequests(httpx.Auth):
             ServerAwayError: if the server is away.
         """
         server = _server_of(request)
-        if _waits.is_new(request, server):
-            if server.is_away():
-                raise _waits.away()
-        elif _waits.is_over():  # another retry of Prefect's
-            server.fail()
-            raise _waits.away()
+        sending, first = _waits.sending(request)
+        if first and server.is_away():
+            raise server.away(sending)
+        if not first and server.is_over(sending):  # another retry of Prefect's
+            server.fail(sending)
+            raise server.away(sending)
         url = request.url
         if url.userinfo:  # httpx does so itself for clients that have no `auth`
             basic = httpx.BasicAuth(unquote(url.username), unquote(url.password))
             request = next(basic.auth_flow(request))
         try:
-            yield from _until_answered(request, server)
+            yield from _until_answered(request, server, sending)
         except GeneratorExit as over:
             reason = over.__context__
             if not isinstance(reason, httpx.TransportError):
                 raise  # what a signal's handler raised
-            server.fail()
-            if _waits.is_over():
-                raise _waits.away() from reason
+            server.fail(sending)
+            if server.is_over(sending):
+                raise server.away(sending) from reason
             raise
 
 
 def _until_answered(
-    request: httpx.Request, server: _Server
+    request: httpx.Request, server: _Server, sending: _Sending
 ) -> Generator[httpx.Request, httpx.Response, None]:
     pause = _FIRST_PAUSE
     while True:
         response = yield request
         status = response.status_code
         if status in _OF_GATEWAYS:
-            server.fail()
+            server.fail(sending)
         else:
             server.answer()
         if status not in _RETRIED:
             return
         if not _waits.may_wait(pause):
-            server.fail(away=False)
+            server.fail_once()
             return
         # Those that met would meet again after the same pause.
         time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
