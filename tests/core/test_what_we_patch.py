@@ -22,6 +22,7 @@ LEFT_OUT = (
     "capture/replacements.py",  # these two replace what others name
     "capture/driver/patches.py",
     "driver/recorder_process.py",  # what it sets, it sets in the recorder
+    "prefect_dask_blackbox/late_ends.py",  # and this in a process that it starts
 )
 
 CALLS = {

@@ -70,6 +70,7 @@ class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
         overview: The extremes of the run and its picture.
         tasks: What Prefect calls its tasks.
         ends: What has become of its task runs.
+        environment: What Prefect's client needs to know, as environment variables.
     """
 
     pid: int
@@ -78,6 +79,7 @@ class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
     overview: Overview | None = None
     tasks: tuple[TaskNamed, ...] = ()
     ends: tuple[TaskEnd, ...] = ()
+    environment: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ def finish_later(end: LateEnd) -> None:
     from prefect_dask_blackbox.environment import host_environment
     from prefect_dask_blackbox.outgoing import outgoing_in
 
+    told: Any = outgoing_in(msgspec.to_builtins(end))
+    told["environment"] = host_environment()  # with the key of the API: by its own pipe
     with _starting:
         now = time.monotonic()
         if len(_started) == _MOST and now - _started[0] < _LIVE:
@@ -112,8 +116,8 @@ def finish_later(end: LateEnd) -> None:
     subprocess.run(  # noqa: S603 - our own command
         # -P: a module of the user's folder must not shadow one of ours.
         [sys.executable, "-P", "-m", __name__],
-        input=msgspec.json.encode(outgoing_in(msgspec.to_builtins(end))),
-        env={**unrecorded_environment(), **host_environment()},
+        input=msgspec.json.encode(told),
+        env=unrecorded_environment(),
         # What waits for the end of the flow's output must not wait for this process.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -129,6 +133,7 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+    os.environ.update(end.environment)
     _wait_for_end_of(end.pid)
     from dask_blackbox.recorder.host_finaliser import PAUSES
 
