@@ -12,11 +12,15 @@ import pytest
 from conditions import LOAD_FACTOR, scaled
 from dask_blackbox.guard import kept
 
-# How fast examples are made is a matter of the machine, and of who else uses it.
+# How fast examples are made is a matter of the machine, and of who else uses it.  They are
+# the same ones in each run of what protects a change, so that it fails for that change only;
+# those of each night are new.
 hypothesis.settings.register_profile(
     "default",
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize="TEST_NEW_EXAMPLES" not in os.environ,
+    print_blob=True,
 )
 hypothesis.settings.load_profile("default")
 
