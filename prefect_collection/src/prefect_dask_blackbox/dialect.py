@@ -15,7 +15,9 @@ DIALECT = RemedyDialect(
         r"Timeout of [\d.]+ seconds configured for this task, but |"
         r"Task run exceeded timeout of [\d.]+ second|"
         r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
-        r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with "
+        r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with |"
+        # Of its handler of logs, which ends no line after the reason.
+        r"--- Error logging to API ---|^All connection attempts failed(?=\d\d:\d\d:)"
     ),
     shipped="inside the task's function",
     settings={

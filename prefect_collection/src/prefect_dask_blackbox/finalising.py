@@ -23,7 +23,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, State, TaskRun
 from prefect.exceptions import ObjectNotFound
-from prefect.states import Cancelled, Crashed, Failed
+from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage, key_of
 from prefect_dask_blackbox.cancelling import cancel_message
@@ -41,10 +41,6 @@ _OTHERS = 15.0
 _REQUEST = 60.0
 """Seconds that a request may take: no flow waits for it, and nobody else makes it."""
 _PAGE = 200
-_UNREACHED = (
-    "The flow's function returned, but Prefect's server did not answer when the flow run "
-    "was to get its final state."
-)
 _OF_THE_FLOW = frozenset({"driver-killed", "stopped-by-host"})
 
 
@@ -72,7 +68,7 @@ def finalise_run(
     overview: Overview | None = None,
     *,
     timeout: float = 0.0,
-    function_ended: bool = False,
+    state: State[object] | None = None,
 ) -> bool:
     """Show a flow run's card, and give it and its task runs the states that they lack.
 
@@ -89,8 +85,8 @@ def finalise_run(
         tasks: What Prefect calls its tasks.
         overview: The extremes of the run and its picture.
         timeout: Seconds to wait for somebody else to end the flow run.
-        function_ended: The flow's function returned or raised, and only the server lacks
-            the state.
+        state: What the flow run becomes if it has no final state and was not cancelled;
+            None: crashed, with the headline of its card.
 
     Returns:
         Whether there was something to set right.
@@ -125,8 +121,7 @@ def finalise_run(
                 settled = _settle(client, run, card, tasks, there=there, again=again)
                 changed = settled or changed
         if not again:  # else its state is the newer attempt's
-            state = _last_state(card, function_ended=function_ended)
-            changed = _end(client, flow_run_id, state) or changed
+            changed = _end(client, flow_run_id, card, state) or changed
         if shown:
             # After the state, which automations read, and the tag, which it is related to.
             with guard("the event with the verdict", on_error=note):
@@ -157,13 +152,19 @@ def _runs_of_attempt(
     return {i: each for i, each in there.items() if i in mine}
 
 
-def _end(client: SyncPrefectClient, flow_run_id: UUID, state: State[object]) -> bool:
+def _end(
+    client: SyncPrefectClient,
+    flow_run_id: UUID,
+    card: RunCard,
+    state: State[object] | None,
+) -> bool:
     """Give a flow run its last state, unless it has one."""
     run = client.read_flow_run(flow_run_id)
     if run.state is not None and (run.state.is_final() or _is_suspended(run)):
         return False
     if _is_cancelled(run):
-        state = Cancelled(message=f"Cancelled. {state.message}")
+        state = Cancelled(message=f"Cancelled. {card.headline}")
+    state = state or Crashed(message=card.headline)
     client.set_flow_run_state(flow_run_id, outgoing_state(state), force=True)
     return True
 
@@ -244,18 +245,6 @@ def _settle(
         cancelled = cancel_message(client, run.id)
     finals = list(_finals(there, card, tasks, cancelled))
     return bool(settle(client, run.id, finals, runs=there))
-
-
-def _last_state(card: RunCard, *, function_ended: bool) -> State[object]:
-    """Return the last state of a flow run that was not cancelled.
-
-    What its function returned, and so whether the flow run completed, only the engine knew.
-    """
-    if function_ended and card.state == "failed":
-        return Failed(message=card.headline)
-    if function_ended and card.state == "succeeded":
-        return Crashed(message=f"{_UNREACHED} {card.headline}")
-    return Crashed(message=card.headline)
 
 
 def _is_suspended(run: FlowRun) -> bool:

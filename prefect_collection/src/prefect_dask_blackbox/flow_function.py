@@ -123,7 +123,10 @@ class Watch:
                 run.end(exception=exception_in(failing), state="failed")
                 run.follow_advice()
                 self._say_why(run)
-        elif self._runner is not None:
+            return
+        # A state that the flow itself made stays as it is.
+        run.completes = not isinstance(result, State)
+        if self._runner is not None:
             run.recording.ending()  # while the engine sets the state
         else:  # nobody else will end the recording
             with guard("ending the recording of a flow"):

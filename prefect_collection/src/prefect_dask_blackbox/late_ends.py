@@ -34,6 +34,8 @@ _MOST, _LIVE = 3, 1_800.0
 _ENDING = 300.0
 """Seconds for the flow's process to end; a notebook or a server of flows does not."""
 
+_NOT_TOLD = "When the flow run ended, Prefect's server did not answer"
+
 _started: deque[float] = deque(maxlen=_MOST)
 _starting = threading.Lock()
 
@@ -70,6 +72,7 @@ class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
         overview: The extremes of the run and its picture.
         tasks: What Prefect calls its tasks.
         ends: What has become of its task runs.
+        completes: Its function returned what Prefect's engine makes a completed run of.
         environment: What Prefect's client needs to know, as environment variables.
     """
 
@@ -79,6 +82,7 @@ class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
     overview: Overview | None = None
     tasks: tuple[TaskNamed, ...] = ()
     ends: tuple[TaskEnd, ...] = ()
+    completes: bool = False
     environment: dict[str, str] = {}
 
 
@@ -161,7 +165,22 @@ def _tell(end: LateEnd) -> None:
 
     with prefect_client() as client:
         settle(client, UUID(str(end.host["flow_run_id"])), _states(end.ends))
-    finalise_run(end.host, end.card, end.tasks, end.overview, function_ended=True)
+    finalise_run(end.host, end.card, end.tasks, end.overview, state=_state_of_run(end))
+
+
+def _state_of_run(end: LateEnd) -> Any:
+    """Return what the flow run becomes, if the server has no final state of it."""
+    from prefect.states import Completed, Crashed, Failed
+
+    card = end.card
+    if card.state == "failed":
+        return Failed(message=card.headline)
+    if card.state == "succeeded" and end.completes:
+        return Completed(message=f"{_NOT_TOLD}, which got this state later.")
+    if card.state == "succeeded":
+        # Its result decides, and only Prefect's engine has that.
+        return Crashed(message=f"The flow's function returned. {_NOT_TOLD}.")
+    return Crashed(message=card.headline)
 
 
 def _states(ends: Sequence[TaskEnd]) -> list[Any]:

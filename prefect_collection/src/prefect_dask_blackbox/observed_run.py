@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import dask.config
+import httpx
 from dask_blackbox.capture.source_files import name_source_file_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import RunState, not_stored
@@ -140,6 +142,7 @@ class ObservedRun:
         lost_tasks: Tells Prefect of those that were lost.
         recording: Of this attempt.
         card: The final card, once there is one.
+        completes: The flow's function returned what the engine makes a completed run of.
         settled_later: A task runner calls `settle` when the flow run has its state.
     """
 
@@ -171,7 +174,8 @@ class ObservedRun:
         self._stop: HostStop | None = None
         self._failed = self._crashed = False
         self._state_at_end = self.flow_run.state
-        self.settled_later = False
+        self.settled_later = self.completes = False
+        self._function = inspect.unwrap(context.flow.fn)
         self._end_began = self._began
         self._not_retried = self._rerun = ""
         self._reported_unrecorded = False
@@ -597,7 +601,10 @@ class ObservedRun:
         """End the recording by the state that the flow run has reached."""
         state = self.flow_run.state
         unnoticed = self.ledger.unnoticed
-        if exception is not None:
+        if exception is not None and self._is_of_engine(exception):
+            lost = unnoticed[0].error if unnoticed else None
+            self.end(exception=lost, state="failed" if unnoticed else "succeeded")
+        elif exception is not None:
             self.end(exception=exception)
         elif state is not None and state.is_completed():
             if unnoticed and self._options.fail_flow_on_lost_tasks:
@@ -610,6 +617,17 @@ class ObservedRun:
         else:
             # Failed, crashed, or running again, since it is to be retried.
             self.end(exception=exception_of(state), state="failed")
+
+    def _is_of_engine(self, exception: BaseException) -> bool:
+        """Return whether Prefect's engine could not reach its server, after the flow had ended.
+
+        Then the exception ends the flow run, and is none of the flow's.
+        """
+        if not isinstance(exception, httpx.HTTPError):
+            return False
+        code = getattr(self._function, "__code__", None)
+        frames = traceback.walk_tb(exception.__traceback__)
+        return all(frame.f_code is not code for frame, _ in frames)
 
     def follow_advice(self) -> None:
         """Change the retries of a flow run that fails as its verdict says, where wanted.
@@ -913,6 +931,7 @@ class ObservedRun:
                     card=self.card,
                     overview=self.recording.overview,
                     tasks=tuple(names[:_MOST_LATE]),
+                    completes=self.completes,
                     ends=tuple(
                         map(_task_end, self.lost_tasks.known_ends()[:_MOST_LATE])
                     ),
