@@ -77,10 +77,8 @@ def test_a_server_that_is_back_gets_the_end_of_a_flow_run(
     before = prefect.newest(name, store)
     with gateway(str(PREFECT_API_URL.value()), refusals=0, port=port):
         until(lambda: prefect.newest(name, store).state != "RUNNING", "a final state")
-        until(
-            lambda: prefect.events("dask.run.diagnosed", before.id) == ends[1],
-            "the event, which comes last",
-        )
+        if ends[1]:  # the event comes last
+            assert prefect.events("dask.run.diagnosed", before.id) == ends[1]
     after = prefect.newest(name, store)
 
     assert before.state == "RUNNING"

@@ -54,7 +54,7 @@ def read_flow_runs() -> None:
         client.read_flow_runs(limit=1)
 
 
-@pytest.mark.parametrize("status", [500, 504])
+@pytest.mark.parametrize("status", [500, 503, 504])
 def test_what_the_server_failed_to_answer_is_sent_again(status: int) -> None:
     with gateway(refusals=3, status=status) as server:
         in_new_thread(read_flow_runs)
@@ -137,10 +137,11 @@ def test_a_request_that_a_gateway_refuses_ends_in_bounded_time(
     """Prefect's client retries it for a minute, and a flow run ends with ten requests."""
     monkeypatch.setattr(retried_requests, "_MOST", 0.5)
     with gateway(refusals=10_000, status=status) as server:
-        in_new_thread(lambda: read_guarded(5))
+        in_new_thread(lambda: read_guarded(1))
+        before = len(server.seen)
+        in_new_thread(lambda: read_guarded(4))
 
-        # After its first pause, of a second at least, Prefect asks once more.
-        assert len(server.seen) == 1
+        assert len(server.seen) == before
     assert len(swallowed) == 5
     [line] = [each.message for each in caplog.records if each.name == "dask_blackbox"]
     assert "without request 0: ServerAwayError: Prefect's server did not answer" in line
@@ -150,13 +151,24 @@ def test_a_server_that_is_back_gets_all_requests(
     monkeypatch: pytest.MonkeyPatch, swallowed: Any
 ) -> None:
     monkeypatch.setattr(retried_requests, "_MOST", 0.5)
-    with gateway(refusals=1, status=503) as server:
+    with gateway(refusals=1, status=502) as server:
         in_new_thread(lambda: read_guarded(1))
         monkeypatch.setattr(retried_requests, "_AWAY", 0.0)
         in_new_thread(lambda: read_guarded(3))
 
         assert len(server.seen) == 4
     assert len(swallowed) == 1
+
+
+def test_one_refusal_stops_no_other_request() -> None:
+    """SQLite locks where many task runs get their states at once."""
+    with gateway(refusals=6, status=503) as server, ThreadPoolExecutor(8) as pool:
+        context = copy_context()
+        sent = [pool.submit(context.copy().run, read_flow_runs) for _ in range(16)]
+        for each in sent:
+            each.result()
+
+        assert len(server.seen) == 22
 
 
 class OverdueError(Exception):

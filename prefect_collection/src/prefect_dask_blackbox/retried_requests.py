@@ -1,8 +1,9 @@
 """What becomes of requests that Prefect's server fails to answer, in a bounded time.
 
-A server with SQLite answers 500 ("database is locked") where writes meet, as they do when
-a flow run ends; what is not written then, nobody writes later.  Prefect's own client
-retries what gateways and rate limits answer (408, 429, 502, 503), and gives up on this.
+A server with SQLite answers 500 ("database is locked") or 503 where writes meet, as they do
+when a flow run ends; what is not written then, nobody writes later.  Prefect's own client
+gives up on the first, and waits seconds after the second, as after what gateways and rate
+limits answer (408, 429, 502).
 
 Of a server that is away it retries each request for a minute, and a flow run ends with ten
 of ours.  So one request finds out, and for some seconds the others fail at once, without a
@@ -23,8 +24,9 @@ from dask_blackbox.guard import ReportedError
 
 __all__ = ["RetriedRequests", "ServerAwayError", "StillAwayError", "failed_since"]
 
-_RETRIED = frozenset({500, 504})
-_OF_GATEWAYS = frozenset({408, 502, 503})
+_RETRIED = frozenset({500, 503, 504})
+_UNANSWERED = frozenset({408, 429, 502, 503})
+"""Statuses that Prefect's client retries: whether the server is away, time tells."""
 _MOST, _EACH = 10.0, 60.0
 """Seconds that a thread may wait between requests, of each minute; and for which one request
 is retried.
@@ -167,7 +169,7 @@ class RetriedRequests(httpx.Auth):
             basic = httpx.BasicAuth(unquote(url.username), unquote(url.password))
             request = next(basic.auth_flow(request))
         try:
-            yield from _until_answered(request, server, sending)
+            yield from _until_answered(request, server)
         except GeneratorExit as over:
             reason = over.__context__
             if not isinstance(reason, httpx.TransportError):
@@ -179,20 +181,18 @@ class RetriedRequests(httpx.Auth):
 
 
 def _until_answered(
-    request: httpx.Request, server: _Server, sending: _Sending
+    request: httpx.Request, server: _Server
 ) -> Generator[httpx.Request, httpx.Response, None]:
     pause = _FIRST_PAUSE
     while True:
         response = yield request
         status = response.status_code
-        if status in _OF_GATEWAYS:
-            server.fail(sending)
-        else:
+        if status not in _UNANSWERED:
             server.answer()
-        if status not in _RETRIED:
-            return
-        if not _waits.may_wait(pause):
+        retried = status in _RETRIED and _waits.may_wait(pause)
+        if status in _RETRIED | _UNANSWERED and not retried:
             server.fail_once()
+        if not retried:
             return
         # Those that met would meet again after the same pause.
         time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
