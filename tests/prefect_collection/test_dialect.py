@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import polars as pl
+import pytest
 from prefect_dask_blackbox.dialect import DIALECT
 
 RETRIED = "Task run failed with exception: OSError('busy') - Retry 1/3 will start 10 second(s) from now"
@@ -43,3 +45,19 @@ def test_what_prefect_logs_of_a_time_limit_is_known_as_that() -> None:
     )
     assert re.search(DIALECT.notices, f"{line}Finished in state TimedOut('…')")
     assert not re.search(DIALECT.notices, f"{line}Finished in state Completed()")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_of_host"),
+    [
+        ("--- Error logging to API ---", True),
+        ("All connection attempts failed14:34:25.912 | ERROR   | Flow run", True),
+        ("All connection attempts failed", False),
+        ("--- Error reading orders ---", False),
+    ],
+)
+def test_lines_of_prefects_handler_of_logs_are_no_failure_of_the_flow(
+    line: str, *, is_of_host: bool
+) -> None:
+    # As the rules ask: their engine knows no look-around.
+    assert pl.Series([line]).str.contains(DIALECT.notices).item() is is_of_host

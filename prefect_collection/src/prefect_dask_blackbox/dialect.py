@@ -17,7 +17,7 @@ DIALECT = RemedyDialect(
         r"Finished in state (?:Failed|TimedOut|Crashed|NotReady)\(|"
         r"Unable to connect to 'wss?://|Service 'EventsWorker' failed with |"
         # Of its handler of logs, which ends no line after the reason.
-        r"--- Error logging to API ---|^All connection attempts failed(?=\d\d:\d\d:)"
+        r"--- Error logging to API ---|^All connection attempts failed\d\d:\d\d:"
     ),
     shipped="inside the task's function",
     settings={
