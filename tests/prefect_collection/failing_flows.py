@@ -487,7 +487,9 @@ def needs_a_failed_task() -> Any:
 def _wait_for_outage() -> None:
     """Wait until Prefect's server is away."""
     Path(os.environ["FLAG"]).touch()
+    deadline = time.monotonic() + 600
     while not Path(os.environ["AWAY"]).exists():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 

@@ -65,7 +65,7 @@ class RemedyDialect:
         """Return a text with the host's names of settings in the place of ours."""
         if not self.settings:
             return text
-        # The name of one may be the beginning of another's.
+        # The name of one may be the prefix of another's.
         by_length = sorted(self.settings, key=len, reverse=True)
         names = "|".join(map(re.escape, by_length))
         found = bounded(rf"(`?)(?<![\w/.-])({names})(?![\w-])\1")

@@ -113,7 +113,7 @@ _MOST_TASK_PAGES = 3
 _MOST_ATTEMPTS = 20
 _MOST_NAMES = 600
 _MOST_LATE = 20_000
-"""Task runs of which a server that was away is told later."""
+"""Task runs whose states are sent to a server that was away, once it answers again."""
 _UNHEARD = 3.0
 """Seconds in all for the server to hear of task runs whose states the cluster has already: a
 flow may ask for the results of hundreds that never ran."""

@@ -17,7 +17,7 @@ _FILES_OF_HOSTS = {
     "__main__": "the main module",
     "__mp_main__": "the main module",
 }
-"""What a module is, by the beginning of the name under which only a host imports it."""
+"""What a module is, by the prefix of the name under which only a host imports it."""
 _BY_A_HOST = bounded(rf"^(?:{'|'.join(_FILES_OF_HOSTS)})")
 
 

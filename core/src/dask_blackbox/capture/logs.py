@@ -70,7 +70,7 @@ _LONGEST_WORD = 4_096
 
 
 def cut(text: str, longest: int) -> str:
-    """Return the beginning of `text`, and how much of it that leaves out.
+    """Return the start of `text`, and how much of it that leaves out.
 
     It ends between words: nothing tells that a part of a secret is one.
     """
@@ -97,7 +97,7 @@ def cut_within(text: str, longest: int) -> str:
 
 
 def _end_of_word(text: str, at: int) -> int:
-    """Return where a word ends at or before a place; that place, if the word has no beginning."""
+    """Return where a word ends at or before a place; that place itself, within a very long word."""
     if text[at].isspace():
         return at
     begin = max(at - _LONGEST_WORD, 0)
