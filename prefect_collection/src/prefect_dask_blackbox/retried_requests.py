@@ -96,7 +96,9 @@ class _Server:
         """Return the error of a request: only the first one of an outage is logged."""
         if self._is_reported(sending):
             return StillAwayError("Prefect's server still does not answer")
-        return ServerAwayError(f"Prefect's server did not answer for more than {_MOST:g} s")
+        return ServerAwayError(
+            f"Prefect's server did not answer for more than {_MOST:g} s"
+        )
 
     def _is_reported(self, sending: _Sending) -> bool:
         return self._reports is not None and self._reports is not sending
