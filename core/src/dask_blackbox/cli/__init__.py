@@ -82,10 +82,10 @@ class _Verbs(click.Group):
         return [*VERBS, *_host_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in (hosts := _host_commands()):
-            return _loaded(hosts[cmd_name])
         if cmd_name not in VERBS:
-            return None
+            # This reads the metadata of all installed packages.
+            point = _host_commands().get(cmd_name)
+            return _loaded(point) if point else None
         module = import_module(f"dask_blackbox.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
@@ -94,8 +94,8 @@ class _Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         typed = args[0] if args else ""
-        known = self.list_commands(ctx)
-        if typed and typed not in known and not typed.startswith("-"):
+        if typed and not typed.startswith("-") and not self.get_command(ctx, typed):
+            known = self.list_commands(ctx)
             close = difflib.get_close_matches(typed, known, n=1)
             like = f"; did you mean '{close[0]}'? " if close else ". "
             ctx.fail(
