@@ -108,7 +108,19 @@ def test_what_the_run_said_stays_text(words: str) -> None:
 
 @pytest.mark.parametrize("words", [words for words in HOSTILE if "\n" not in words])
 def test_what_the_run_said_is_all_there(words: str) -> None:
-    assert rendered(a_card_that_says(words)).text.count(words) >= 8
+    seen = " ".join(rendered(a_card_that_says(words)).text.split())
+
+    # What stands between backticks is code in sentences.
+    assert sum(seen.count(each) for each in {words, words.replace("`", "")}) >= 12
+
+
+def test_code_in_the_title_of_a_finding_is_code() -> None:
+    card = a_card_that_says("`load(path)` raised <b>, as `a & b` did")
+
+    (found,) = re.findall(r"<summary>failure: (.*)</summary>", markdown(card))
+
+    code = "<code>load(path)</code> raised &#60;b&#62;, as <code>a &#38; b</code> did"
+    assert found == code
 
 
 def test_only_what_a_browser_opens_is_a_link() -> None:

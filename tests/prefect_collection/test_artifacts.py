@@ -356,14 +356,14 @@ def test_a_name_of_a_task_run_is_no_markup_wherever_it_stands() -> None:
     assert f"- {name} raised" in lines
 
 
-def test_the_line_below_a_cards_title_is_no_markup(prefect: Any) -> None:
+def test_the_line_below_a_cards_title_has_no_markup_but_code(prefect: Any) -> None:
     run = uuid4()
-    card = structs.replace(CARD, headline="ValueError: **b** <img src=x>")
+    card = structs.replace(CARD, headline="`load` raised **b** <img src=x>")
 
     FlowRunPage(run, "etl").show(card)
 
     (page,) = prefect.descriptions(run)
-    assert page == "ValueError: \\*\\*b\\*\\* \\<img src=x\\>"
+    assert page == "`load` raised \\*\\*b\\*\\* \\<img src=x\\>"
 
 
 def test_a_long_name_is_cut_and_one_line_is_one() -> None:

@@ -18,7 +18,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.card_data import Overview
 from dask_blackbox.finding import Finding
 from dask_blackbox.patterns import bounded
-from dask_blackbox.report import escaped, markdown
+from dask_blackbox.report import inline, markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.objects import Artifact
@@ -271,7 +271,7 @@ class FlowRunPage:
     ) -> None:
         known = self._known.get((item.key, task_run_id))
         # Both UIs render the description as Markdown, too.
-        text = outgoing(escaped(item.description))
+        text = outgoing(inline(item.description))
         data = for_reader(outgoing(item.data))
         facts = {name: outgoing(each) for name, each in facts.items()} | self._noted
         if task_run_id is None:

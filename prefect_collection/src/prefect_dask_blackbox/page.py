@@ -18,7 +18,7 @@ from dask_blackbox.finding import CurrentState
 from dask_blackbox.formatting import as_code, capital, plain
 from dask_blackbox.patterns import bounded
 from dask_blackbox.protocol.messages import Progress
-from dask_blackbox.report import escaped, markdown_parts
+from dask_blackbox.report import escaped, inline, markdown_parts
 
 from prefect_dask_blackbox.outgoing import outgoing
 from prefect_dask_blackbox.stalls import stall_text
@@ -205,7 +205,7 @@ def attempt_line(number: int, facts: Mapping[str, object], url: str) -> str:
     title = f"[{name}](<{url}>)" if _OPENS.fullmatch(url) else name
     if facts.get("state") == "running":
         return f"{title} has no verdict: its process ended before there was one."
-    return f"{title}: {escaped(str(facts.get('headline') or 'no headline'))}"
+    return f"{title}: {inline(str(facts.get('headline') or 'no headline'))}"
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
         is_on_demand,
         on_demand_html,
     )
-    from dask_blackbox.report.markdown_card import escaped, markdown, markdown_parts
+    from dask_blackbox.report.markdown_card import (
+        escaped,
+        inline,
+        markdown,
+        markdown_parts,
+    )
     from dask_blackbox.report.page_templates import html_card
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import (
@@ -32,6 +37,7 @@ __all__ = [
     "escaped",
     "html",
     "html_card",
+    "inline",
     "is_on_demand",
     "load_image_library",
     "markdown",
@@ -49,6 +55,7 @@ _HOMES = {
     "escaped": "markdown_card",
     "html": "html_page",
     "html_card": "page_templates",
+    "inline": "markdown_card",
     "is_on_demand": "html_page",
     "load_image_library": "picture",
     "markdown": "markdown_card",

@@ -101,9 +101,9 @@ def markdown_parts(card: CardData) -> MarkdownParts:
     """Return the parts of the card as GitHub-flavoured Markdown."""
     recorded = card.completeness.get("recorded", True)
     missing, verdict = missing_data(card), card.verdict
-    lines = "\n".join(f"- {_sentences(sentence)}" for sentence in missing)
+    lines = "\n".join(f"- {inline(sentence)}" for sentence in missing)
     return MarkdownParts(
-        head=f"## {sign_of(card)} {_sentences(full_headline(card))}",
+        head=f"## {sign_of(card)} {inline(full_headline(card))}",
         identity=(
             f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
             f" · attempt {card.attempt}"
@@ -136,7 +136,7 @@ def markdown_reasons(
         f"{_fact(each).rstrip()}\n\n  {_code(see(each))}" for each in _evidence_of(card)
     ]
     shown = "\n".join(["**Evidence** (times in UTC)", "", *facts]) if facts else ""
-    others = "\n".join(f"- {_sentences(each)}" for each in rejected)
+    others = "\n".join(f"- {inline(each)}" for each in rejected)
     parts = markdown_parts(card)._replace(evidence=shown, numbers="", links="")
     whole = _joined([*parts, f"### Rejected causes\n\n{others}" if others else ""])
     return _beginning(whole, MOST_OF_REASONS) + "\n"
@@ -163,9 +163,9 @@ def _joined(parts: Iterable[str]) -> str:
 
 def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
     same = full_headline(card) == verdict.title
-    yield "### Why" if same else f"### Why: {_sentences(verdict.title)}"
+    yield "### Why" if same else f"### Why: {inline(verdict.title)}"
     if chain := chain_beyond_headline(card):
-        yield f"**Chain:** {_sentences(chain_text(chain))}"
+        yield f"**Chain:** {inline(chain_text(chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
@@ -182,7 +182,7 @@ def _verdict(card: CardData, verdict: Finding) -> Iterator[str]:
 
 
 def _notes(card: CardData) -> list[str]:
-    return [f"- **Note** {_sentences(each)}" for each in note_texts(card)]
+    return [f"- **Note** {inline(each)}" for each in note_texts(card)]
 
 
 def _unexplained(card: CardData) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _changes(card: CardData) -> Iterator[str]:
     if card.changes:
         yield "### What changed since the last good run"
     if blame:
-        yield f"**{_sentences(blame)}**"
+        yield f"**{inline(blame)}**"
     if card.changes:
         head = ("What", "Before", "Now", "How unusual")
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
@@ -310,7 +310,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
             )
             if part
         )
-        summary = f"{_SEVERITY[found.severity]}: {_in_html(found.title)}"
+        summary = f"{_SEVERITY[found.severity]}: {_in_summary(found.title)}"
         yield f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
     if len(findings) > _MOST_ROWS:
         yield f"+{len(findings) - _MOST_ROWS} more"
@@ -334,12 +334,20 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _quoted(sentences: Sequence[str]) -> str:
-    return "\n>\n".join(f"> **{_sentences(sentence)}**" for sentence in sentences)
+    return "\n>\n".join(f"> **{inline(sentence)}**" for sentence in sentences)
+
+
+def _in_summary(title: str) -> str:
+    # No renderer makes code of backticks there.
+    return "".join(
+        f"<code>{_in_html(part)}</code>" if code else _in_html(part)
+        for part, code in pieces(title.strip())
+    )
 
 
 def _in_html(text: str) -> str:
     """Return text for inside a tag, where some renderers see Markdown and some don't."""
-    text = _SPACES.sub(" ", plain(text)).strip()
+    text = _SPACES.sub(" ", plain(text))
     marked = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)
     return _AUTOLINK.sub(_unlinked, marked)
 
@@ -372,11 +380,11 @@ def _unlinked(found: re.Match[str]) -> str:
 
 def _paragraphs(text: str) -> str:
     paragraphs = plain(text).strip().split("\n")
-    return "  \n".join(_sentences(line) for line in paragraphs if line.strip())
+    return "  \n".join(inline(line) for line in paragraphs if line.strip())
 
 
-def _sentences(line: str) -> str:
-    """Return a line with what stands between backticks as code."""
+def inline(line: str) -> str:
+    """Return text on one line that renders as itself, but what is in backticks as code."""
     result = ""
     for part, code in pieces(line.strip()):
         if code:
