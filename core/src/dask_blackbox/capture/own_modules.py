@@ -6,6 +6,7 @@ and workers if it was not deployed everywhere.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import marshal
 import os
@@ -33,14 +34,34 @@ _DEFINED = re.compile(
 )
 """What Python says of a class or function that is not as its caller expects."""
 _NAMES = re.compile(r"[^\W\d]\w*")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+"""What names of environment variables look like; one word may be any constant of the code."""
+
+
+class FileVersion(NamedTuple):
+    """What differs once a file is written again: times in ns, size in bytes."""
+
+    modified: int
+    changed: int
+    size: int
 
 
 class OwnModule(NamedTuple):
-    """A module of the user's own."""
+    """A module of the user's own.
+
+    Attributes:
+        name: As it was imported.
+        file: Of its source.
+        version: Of that file.
+        mark: The hash of its code.
+        variables: What its code names that looks like an environment variable.
+    """
 
     name: str
     file: str
-    code: types.CodeType
+    version: FileVersion
+    mark: str
+    variables: tuple[str, ...]
 
 
 def own_modules(
@@ -60,12 +81,10 @@ def own_modules(
         if file is None or not wanted(name, file):
             continue
         known.add(name)
-        try:
-            code = _compiled(file)
-        except (OSError, SyntaxError, ValueError, EOFError, TypeError):
-            continue
-        if code is not None:
-            yield OwnModule(name, file, code)
+        version = _version_of(file)
+        facts = None if version is None else _facts_of(file, version)
+        if version is not None and facts is not None:
+            yield OwnModule(name, file, version, *facts)
 
 
 def _modules_behind(message: str) -> list[str]:
@@ -99,8 +118,8 @@ def worker_code(text: str, message: str = "") -> dict[str, dict[str, str] | list
         known = module in behind or module.rpartition(".")[2] in names
         return known or f'"{file}"' in text
 
-    for name, file, code in own_modules(set(), is_named):
-        modules[name], files[name] = signed(code_hash(code)), file
+    for each in own_modules(set(), is_named):
+        modules[each.name], files[each.name] = each.mark, each.file
         if time.thread_time() > deadline:
             break
     return {
@@ -110,21 +129,57 @@ def worker_code(text: str, message: str = "") -> dict[str, dict[str, str] | list
     }
 
 
-def _compiled(file: str) -> types.CodeType | None:
-    """Return the code of a source file: as Python has kept it, or compiled again."""
-    stat = os.stat(file)
+def _version_of(file: str) -> FileVersion | None:
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return None
+    return FileVersion(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=2 * _MOST)
+def _facts_of(file: str, version: FileVersion) -> tuple[str, tuple[str, ...]] | None:
+    """Return mark and variables of a file; each recording of a process asks for all of them."""
+    code = compiled(file, version)
+    if code is None:
+        return None
+    return signed(code_hash(code)), tuple(dict.fromkeys(_variables_in(code)))
+
+
+def _variables_in(code: types.CodeType) -> Iterator[str]:
+    for held in code.co_consts:
+        if type(held) is types.CodeType:
+            yield from _variables_in(held)
+        elif type(held) is str and _VARIABLE.fullmatch(held):
+            yield held
+
+
+@functools.lru_cache(maxsize=1)
+def compiled(file: str, version: FileVersion) -> types.CodeType | None:
+    """Return the code of a source file: as Python has kept it, or compiled again.
+
+    Args:
+        file: Of the source.
+        version: Of the file.
+
+    Returns:
+        None if it is too large, or cannot be read or compiled.
+    """
     kept = Path(importlib.util.cache_from_source(file))
     head = (0).to_bytes(4, "little")
-    head += (int(stat.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little")
-    head += (stat.st_size & 0xFFFFFFFF).to_bytes(4, "little")
-    if kept.exists():
-        blob = kept.read_bytes()
-        if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
-            found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
-            return found if isinstance(found, types.CodeType) else None
-    if stat.st_size > _LARGEST:
+    head += (version.modified // 1_000_000_000 & 0xFFFFFFFF).to_bytes(4, "little")
+    head += (version.size & 0xFFFFFFFF).to_bytes(4, "little")
+    try:
+        if kept.exists():
+            blob = kept.read_bytes()
+            if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
+                found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
+                return found if isinstance(found, types.CodeType) else None
+        if version.size > _LARGEST:
+            return None
+        return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError, EOFError, TypeError):
         return None
-    return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
 
 
 def _file_of(module: object) -> str | None:

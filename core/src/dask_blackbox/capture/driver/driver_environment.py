@@ -23,23 +23,22 @@ import re
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..bytecode import NO_CODE, code_hash, instruction_bytes, signed
+from ..bytecode import NO_CODE, code_hash, instruction_bytes
 from ..files import working_directory
-from ..own_modules import own_modules
+from ..own_modules import FileVersion, compiled, own_modules
 from ..redaction import is_secret_name
 from ..user_frames import is_foreign
 from .cells import parsed
 from .ordered_ends import pods_of, units_of
 
 _MOST_PARTS = 1_500
+_MOST_KEPT = 800  # files, whose parts other recordings of this process ask for
 _MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
 _SECONDS = 0.3  # of this thread's processor time, for parts
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-"""What names of environment variables look like; one word may be any constant of the code."""
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 _MOST_VARIABLES = 100
 _MOST_UNITS = 1_000
@@ -63,17 +62,17 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     sources: dict[str, str] = {}
     environment: dict[str, str] = {}
     deadline = time.thread_time() + _SECONDS
-    for name, file, code in own_modules(known):
-        found[name] = signed(code_hash(code))
-        for variable, value in _environment_of(code):
+    for each in own_modules(known):
+        found[each.name] = each.mark
+        for variable, value in _environment_of(each.variables):
             if len(environment) < _MOST_VARIABLES:
                 environment[variable] = value
         if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
-            place = os.path.basename(file)
-            for part, (line, digest) in parts_of(code).items():
-                parts[f"{name}:{part}"] = f"{place}:{line} {digest}"
+            place = os.path.basename(each.file)
+            for part, (line, digest) in _parts_in(each.file, each.version).items():
+                parts[f"{each.name}:{part}"] = f"{place}:{line} {digest}"
         if source:
-            _add_sources(sources, name, file)
+            _add_sources(sources, each.name, each.file)
     return {
         "modules": found,
         "parts": parts,
@@ -82,21 +81,24 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     }
 
 
-def _environment_of(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """Yield the environment variables that a module's code names, but secrets.
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def _parts_in(file: str, version: FileVersion) -> dict[str, tuple[int, str]]:
+    code = compiled(file, version)
+    return {} if code is None else parts_of(code)
+
+
+def _environment_of(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield those of these environment variables that are set, but secrets.
 
     With its value if that is a number; of anything else a digest, which shows only that it has
     changed.
     """
-    for held in code.co_consts:
-        if type(held) is types.CodeType:
-            yield from _environment_of(held)
-        elif type(held) is str and _VARIABLE.fullmatch(held) and held in os.environ:
-            value = os.environ[held]
-            if not is_secret_name(held):
-                plain = _NUMBER.fullmatch(value) is not None
-                digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
-                yield held, value if plain else f"digest {digest[:_DIGITS]}"
+    for name in names:
+        if name in os.environ and not is_secret_name(name):
+            value = os.environ[name]
+            plain = _NUMBER.fullmatch(value) is not None
+            digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
+            yield name, value if plain else f"digest {digest[:_DIGITS]}"
 
 
 def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
