@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from airflow_dask_blackbox.addresses import PREFIX
-from airflow_dask_blackbox.causes import Cause
+from airflow_dask_blackbox.causes import Cause, cause_of_all
 from airflow_nights import CAUSES, GOOD, Night, Rows, failed, forty_dags
 
 _DAG = """
@@ -98,6 +98,28 @@ def test_failures_of_all_dags_are_grouped_by_cause_the_new_ones_first(
     assert "page 4 of 4" in get("runs?dag=dag_&page=4").text
     assert len(get("runs.json?dag=dag_03").json()["runs"]) == 10
     assert len(get("runs.json?dag=dag_&show=failed").json()["runs"]) == 60
+
+
+@pytest.mark.parametrize(
+    ("titles", "of_all"),
+    [
+        (["Workers died 3 times at 600 MiB"], "Workers died 3 times at 600 MiB"),
+        (["died 12 times at 1.5 GiB", "died 3 times at 1.5 GiB"],
+         "died 3 or 12 times at 1.5 GiB"),
+        (["lost tcp://10.0.0.9:1 (a)", "lost tcp://10.0.0.10:1 (a)"],
+         "lost tcp://10.0.0.9:1 or tcp://10.0.0.10:1 (a)"),
+        (["4 of 9", "3 of 9", "2 of 8", "1 of 9"], "… of 8 or 9"),
+        # What a task publishes may be anything.
+        (["part 1", "part #"], "part 1"),
+    ],
+)  # fmt: skip
+def test_the_title_of_several_failures_is_true_of_each(
+    titles: list[str], of_all: str
+) -> None:
+    causes = [Cause("worker-memory-limit", each) for each in titles]
+
+    assert len({each.key for each in causes}) == 1
+    assert cause_of_all(causes) == causes[0]._replace(title=of_all)
 
 
 def _needs(memory: str, where: str) -> Cause:

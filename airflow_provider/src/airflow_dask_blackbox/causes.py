@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
 
-__all__ = ["Advice", "Cause", "advice_on", "unusual_in"]
+__all__ = ["Advice", "Cause", "advice_on", "cause_of_all", "unusual_in"]
 
 _LONGEST: Final = 500
 _LONGEST_REMEDY: Final = 2_000
 _DIFFERS: Final = bounded(r"(?:tcp|tls)://[^\s'\",;)]+|0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*")
 """Addresses and numbers, which differ between tasks that failed of one cause."""
+_MOST_VALUES: Final = 3
 _MOST_UNUSUAL: Final = 3
 
 
@@ -110,6 +111,29 @@ class Cause(NamedTuple):
             retry=_cut(retry),
             times=times if isinstance(times, int) else 0,
         )
+
+
+def cause_of_all(causes: Iterable[Cause]) -> Cause:
+    """Return the first of the causes of a group, with a title that is true of each of them.
+
+    Of numbers and addresses in which they differ, there is each value, or "…" in place of
+    more than three.
+
+    Args:
+        causes: Of failures with the same `key`; at least one.
+    """
+    first, *others = causes
+    found = [_DIFFERS.findall(each.title) for each in (first, *others)]
+    values = zip(*(each for each in found if len(each) == len(found[0])), strict=True)
+    title = _DIFFERS.sub(lambda _: _any_of(set(next(values))), first.title)
+    return first._replace(title=title)
+
+
+def _any_of(values: set[str]) -> str:
+    if len(values) > _MOST_VALUES:
+        return "…"
+    *others, last = sorted(values, key=lambda each: (len(each), each))
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 class Advice(NamedTuple):

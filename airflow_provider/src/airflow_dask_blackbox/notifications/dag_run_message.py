@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey, runs_of
-from airflow_dask_blackbox.causes import Cause, advice_on
+from airflow_dask_blackbox.causes import Cause, advice_on, cause_of_all
 from airflow_dask_blackbox.links import RECORDING_KEY
 from airflow_dask_blackbox.notifications.card_message import CardMessage, composed
 
@@ -54,7 +54,7 @@ class _Group(NamedTuple):
     """Tasks that failed of one cause.
 
     Attributes:
-        cause: Of the first of them; None: not known.
+        cause: Of the first of them, with the title of all; None: not known.
         tasks: Which.
         blocked: Tasks that cannot run because of them.
         assets: That are not updated because of them.
@@ -194,10 +194,15 @@ def _grouped(
     for each in failed:
         by_cause.setdefault(each.cause.key if each.cause else None, []).append(each)
     found = [
-        _Group(tasks[0].cause, tuple(tasks), *_consequences(tasks, dag, states))
+        _Group(_cause_of(tasks), tuple(tasks), *_consequences(tasks, dag, states))
         for tasks in by_cause.values()
     ]
     return sorted(found, key=lambda each: (each.cause is None, -len(each.tasks)))
+
+
+def _cause_of(failed: Sequence[_FailedTask]) -> Cause | None:
+    known = [each.cause for each in failed if each.cause is not None]
+    return cause_of_all(known) if known else None
 
 
 def _consequences(

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from fastapi.responses import JSONResponse, Response
 
 from airflow_dask_blackbox.addresses import TaskKey, page_of, runs_page
-from airflow_dask_blackbox.causes import Advice, Cause, advice_on
+from airflow_dask_blackbox.causes import Advice, Cause, advice_on, cause_of_all
 from airflow_dask_blackbox.tab.recordings import place_of, recordings_of
 from airflow_dask_blackbox.tab.tasks import (
     Announced,
@@ -102,7 +102,7 @@ class CauseGroup(NamedTuple):
     """Runs that failed of one cause.
 
     Attributes:
-        cause: Of the newest of them.
+        cause: Of the newest of them, with the title of all.
         advice: What to do about them.
         runs: The newest first.
         dags: Of how many DAGs.
@@ -353,7 +353,7 @@ def _group(
     waiting = [(dag, task) for dag, run in at for task in blocked.get((dag, run), ())]
     own = [(each.key.dag_id, each.key.task_id) for each in failed]
     return CauseGroup(
-        cause=known[0][1],
+        cause=cause_of_all(cause for _, cause in known),
         advice=advice_on(
             (f"{run.key.dag_id}.{run.key.task_id}", f"{run.key.dag_id}.{run.label}", of)
             for run, of in known
