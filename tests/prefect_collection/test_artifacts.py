@@ -540,6 +540,28 @@ def test_a_recording_is_asked_only_while_nothing_finishes(
     assert len(asked) == 1
 
 
+def test_a_recording_is_asked_again_after_each_new_report_of_a_stall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter(["none is known", "waits for a lock", "waits for an event"])
+    monkeypatch.setattr(live_artifacts, "_PATIENCE", 0.0)
+    monkeypatch.setattr(live_artifacts, "_AGAIN", 1e9)
+    monkeypatch.setattr(live_artifacts, "_COST", 0.0)
+    monkeypatch.setattr(live_artifacts, "_STORED", 0.0)
+    waiting = Waiting(lambda: CurrentState(text=next(answers), waits=True))
+
+    def shown(stall: Stall | None) -> str:
+        state = waiting.state(Progress(at=1.0, stall=stall))
+        return "" if state is None else state.text.partition(" (at ")[0]
+
+    waiting.state(Progress(at=0.0))
+    first, second = Stall(lasted=60.0), Stall(lasted=120.0)
+    assert [shown(None), shown(first), shown(first), shown(second), shown(second)] == [
+        "none is known", "waits for a lock", "waits for a lock",
+        "waits for an event", "waits for an event",
+    ]  # fmt: skip
+
+
 def test_a_large_recording_is_not_read_in_the_process_of_the_flow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -58,10 +58,14 @@ larger runs, that takes long and much memory."""
 _AGAIN, _COST = 5.0, 50.0
 """How many times as long as nothing has finished until it is asked again, and how many times as
 long as the answer took, if that is more."""
+_STORED = 10.0
+"""Seconds after which a new report of a stall is in the store."""
 
 
 class Waiting:
     """What a run waits for, by its recording: read while nothing finishes, and seldom.
+
+    The scheduler reports a stall at growing intervals; each report is a reason to read.
 
     Args:
         read: Reads it.
@@ -70,21 +74,28 @@ class Waiting:
     def __init__(self, read: Callable[[], CurrentState | None]) -> None:
         self._read, self._state = read, cast("CurrentState | None", None)
         self._finished, self._since, self._due = -1, time.monotonic(), 0.0
+        self._stall: Stall | None = None
+        self._rests_until = 0.0
 
     def state(self, progress: Progress) -> CurrentState | None:
         """Return what the run is doing, if no task has finished for a minute."""
         now = time.monotonic()
         if progress.finished != self._finished:
             self._finished, self._since, self._due = progress.finished, now, 0.0
-            self._state = None
-        elif progress.submitted > _MOST_TASKS:
+            self._state = self._stall = None
+            return None
+        if progress.stall is not None and progress.stall != self._stall:
+            self._stall = progress.stall
+            self._due = max(self._rests_until, now + _STORED)
+        if progress.submitted > _MOST_TASKS:
             self._state = None
         elif now - self._since >= _PATIENCE and now >= self._due:
             with guard("what the running flow waits for"):
                 self._state = _with_moment(self._read())
             took = time.monotonic() - now
             waited = _AGAIN * (now - self._since)
-            self._due = now + took + max(waited, _COST * took)
+            self._rests_until = now + took + _COST * took
+            self._due = max(self._rests_until, now + took + waited)
         return self._state
 
 
@@ -185,8 +196,8 @@ class Live(threading.Thread):
         self._lost_tasks.report(early=True)
         if progress is None:
             return
-        progress = self._with_stall_until_now(progress)
         state = self._waiting.state(progress)
+        progress = self._with_stall_until_now(progress)
         progress = without_usual_stall(progress, self._long_task, state)
         self._note_stall(progress)
         now = time.monotonic()
