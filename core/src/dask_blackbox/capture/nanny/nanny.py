@@ -8,6 +8,7 @@ the worker's death is recorded without an exit report, and that is said.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -321,8 +322,9 @@ def _wrap_kill(worker: Any, listeners: list[NannyCapture]) -> None:
             facts = await _with_native_stack(seen, process.pid, listeners)
             for each in tuple(listeners):
                 each.unresponsive_killed(facts)
-            os.kill(process.pid, FROZEN)
-            await asyncio.sleep(_WRITING)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(process.pid, FROZEN)
+                await asyncio.sleep(_WRITING)
         except Exception as error:
             for each in tuple(listeners):
                 each.failed("the state of a worker that is killed", error)

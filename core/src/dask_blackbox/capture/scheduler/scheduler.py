@@ -543,15 +543,7 @@ class SchedulerCapture(SchedulerPlugin):
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])
         if "exit_report" in msg:
-            facts = msg["exit_report"]
-            for kind, *row in facts.pop("lines", ()):
-                self._on_plugin_message({"rows": {kind: [row]}})
-            subject = facts.get("worker") or ""
-            self._nannies.exit_reported(facts)
-            self._put(
-                "event",
-                (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
-            )
+            self._on_exit_report(msg["exit_report"])
         if "left" in msg and self._leaving.pop(msg["worker"], None) is None:
             self._left.add(msg["worker"])
         if "here" in msg:
@@ -563,6 +555,18 @@ class SchedulerCapture(SchedulerPlugin):
             self._event("worker-starting", facts.pop("nanny", ""), **facts)
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
+
+    def _on_exit_report(self, facts: dict[str, Any]) -> None:
+        for kind, *row in facts.pop("lines", ()):
+            self._on_plugin_message({"rows": {kind: [row]}})
+        subject = facts.get("worker") or ""
+        self._nannies.exit_reported(facts)
+        if facts.get("by") != "itself":  # its nanny has read the rest
+            self._leaving.pop(subject, None)
+        self._put(
+            "event",
+            (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
+        )
 
     def _take_remote_row(self, kind: str, row: Any) -> None:
         """Record a worker's row; the worker does not know which client its tasks belong to."""
