@@ -547,6 +547,7 @@ def test_a_recording_is_asked_again_after_each_new_report_of_a_stall(
     monkeypatch.setattr(live_artifacts, "_PATIENCE", 0.0)
     monkeypatch.setattr(live_artifacts, "_AGAIN", 1e9)
     monkeypatch.setattr(live_artifacts, "_COST", 0.0)
+    monkeypatch.setattr(live_artifacts, "_REST", 0.0)
     monkeypatch.setattr(live_artifacts, "_STORED", 0.0)
     waiting = Waiting(lambda: CurrentState(text=next(answers), waits=True))
 

@@ -55,9 +55,11 @@ _PATIENCE = 60.0
 _MOST_TASKS = 20_000
 """Dask tasks of a run of which the recording is read in this process, which is the flow's: of
 larger runs, that takes long and much memory."""
-_AGAIN, _COST = 5.0, 50.0
-"""How many times as long as nothing has finished until it is asked again, and how many times as
-long as the answer took, if that is more."""
+_AGAIN = 5.0
+"""How many times as long as nothing has finished until it is asked again."""
+_REST, _COST = 5.0, 50.0
+"""How many times as long as the answer took it is not asked, and how many times as long as the
+processor time that it cost, if that is more."""
 _STORED = 10.0
 """Seconds after which a new report of a stall is in the store."""
 
@@ -90,12 +92,13 @@ class Waiting:
         if progress.submitted > _MOST_TASKS:
             self._state = None
         elif now - self._since >= _PATIENCE and now >= self._due:
+            cpu = time.thread_time()
             with guard("what the running flow waits for"):
                 self._state = _with_moment(self._read())
-            took = time.monotonic() - now
-            waited = _AGAIN * (now - self._since)
-            self._rests_until = now + took + _COST * took
-            self._due = max(self._rests_until, now + took + waited)
+            cost, read = time.thread_time() - cpu, time.monotonic()
+            # On a busy machine, or from a slow store, what costs little takes long.
+            self._rests_until = read + max(_COST * cost, _REST * (read - now))
+            self._due = max(self._rests_until, read + _AGAIN * (now - self._since))
         return self._state
 
 
