@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,40 +39,6 @@ def test_the_last_lines_of_a_worker_with_a_slow_connection_are_recorded(
     ):
         client.submit(sum, [1, 2]).result()
         client.run(_speak_while_the_connection_is_slow)
-
-    run = Run.open(rec.card.links["recording"])
-    lines = messages(run.logs, "the last line of")
-    assert sorted(lines) == ["the last line of 0", "the last line of 1"]
-    assert rec.card.completeness["complete"]
-
-
-def _speak_and_be_busy(dask_worker: Any) -> None:
-    def speak() -> None:
-        logging.getLogger("distributed.worker").warning(
-            "the last line of %s", dask_worker.name
-        )
-        # Nothing is sent, and nobody reads that the worker is to close.
-        time.sleep(2 * LATE)
-
-    dask_worker.loop.call_later(LATE / 2, speak)
-
-
-def test_the_last_lines_of_workers_that_are_retired_as_the_run_ends_are_recorded(
-    tmp_path: Path,
-) -> None:
-    with (
-        dask.config.set({"blackbox.spool": str(tmp_path / "spool")}),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-        recording(client, store=tmp_path / "store", job="retired") as rec,
-    ):
-        client.submit(sum, [1, 2]).result()
-        client.run(_speak_and_be_busy)
-        time.sleep(LATE / 2)  # then they are busy
-        client.retire_workers()
-        assert client.scheduler_info(-1)["workers"] == {}
 
     run = Run.open(rec.card.links["recording"])
     lines = messages(run.logs, "the last line of")
