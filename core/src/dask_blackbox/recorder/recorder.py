@@ -764,10 +764,7 @@ class Recorder:
             return
         deadline = time.monotonic() + _FINAL_EVENTS
         if final:
-            stopped = self._end is not None and self._end.stopped is not None
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PROFILE_OF_STOPPED if stopped else None):
-                    await puller.profile()
+            await self._profile_at_last(puller)
         first = True
         while puller.gone is None:
             try:
@@ -785,6 +782,23 @@ class Recorder:
             if not self._exits or time.monotonic() > deadline:
                 break
             await asyncio.sleep(0.05)
+
+    async def _profile_at_last(self, puller: Puller) -> None:
+        """Request the last profile, and pull meanwhile: no scheduler that closes waits so long."""
+        stopped = self._end is not None and self._end.stopped is not None
+        profiling = asyncio.create_task(puller.profile())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PROFILE_OF_STOPPED if stopped else None):
+                await self._pull_until(profiling, puller)
+                await profiling
+        profiling.cancel()
+        await asyncio.wait([profiling])
+
+    async def _pull_until(self, done: asyncio.Task[None], puller: Puller) -> None:
+        with contextlib.suppress(OSError, TimeoutError, LookupError):
+            while not done.done():
+                await puller.drain(last=False)
+                await asyncio.wait([done], timeout=_TICK)
 
     async def _shut_down(self) -> Outcome:
         await self._command_processes.wait_until_closed(_CLOSE_TIMEOUT)

@@ -42,6 +42,7 @@ class RowBuffer:
         self._seq = 0
         self.dropped: dict[str, int] = {}
         self.pulled_at = 0.0
+        self.puller_waits = False  # for an answer that takes longer than a pull
 
     def __len__(self) -> int:
         return len(self._executions) + len(self._others) + len(self._lines)
@@ -65,7 +66,7 @@ class RowBuffer:
                 unreachable = now - self.pulled_at > _NEXT_PULL
             else:
                 unreachable = now - since > _FIRST_PULL
-            if unreachable or now - begun > _LONGEST:
+            if unreachable and not self.puller_waits or now - begun > _LONGEST:
                 return
             await asyncio.sleep(0.02)
 

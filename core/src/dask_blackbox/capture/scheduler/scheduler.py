@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Collection
 
 from distributed.diagnostics.plugin import SchedulerPlugin
@@ -58,6 +59,7 @@ _TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
 _MOST_NAMES = 1_000
 _LAST_PULL = 2.0
 _LAST_MESSAGES, _LOOK = 3.0, 0.01  # seconds
+_FEW = 2
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
 _UNPULLED_SECONDS = 600.0  # seconds without a pull
 _UNPULLED_ALONE = (
@@ -114,7 +116,10 @@ class SchedulerCapture(SchedulerPlugin):
         self._actors: dict[Key, str | None] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
+        self._here: set[str] = set()  # workers with a plugin of this recording
         self._left: set[str] = set()  # workers that have sent the last of their rows
+        self._leaving: dict[str, float] = {}
+        """Workers that were removed in order before that, and when."""
         self._last_stimulus = "-"  # of the task that has finished last
         self._last_finished: Key | None = None  # its key
         self._last_inputs: dict[Key, Key | None] = {}
@@ -208,18 +213,31 @@ class SchedulerCapture(SchedulerPlugin):
     async def withdraw(self) -> str:
         """Remove our plugins from workers and nannies, which first send their remaining rows."""
         self._stall_watch.stop()
+        self._rows.puller_waits = True
         if self._voice != self.name:  # plugins that stay ship at their own pace
             await asyncio.sleep(_SHIPPED)
         there = set(self._scheduler.workers)
-        if await unregister_everywhere(self._scheduler, self.name, self._plugins):
-            await self._receive_the_last_of(there)
+        if not await unregister_everywhere(self._scheduler, self.name, self._plugins):
+            there = set()
+        await self._receive_the_last_of(there)
+        self._rows.puller_waits, self._rows.pulled_at = False, time.monotonic()
         return "OK"
 
     async def _receive_the_last_of(self, workers: set[str]) -> None:
-        """Wait for the last message of each worker: it comes by another connection."""
-        deadline = time.monotonic() + _LAST_MESSAGES
-        while late := workers & set(self._scheduler.workers) - self._left:
-            if time.monotonic() > deadline:
+        """Wait for the last message of each worker: it comes by another connection.
+
+        Also of those that the scheduler has removed lately: it removes a worker as soon as
+        it has asked it to close, and its rows arrive afterwards.
+        """
+        begun = time.monotonic()
+        leaving = {
+            each for each, at in self._leaving.items() if begun - at < _LAST_MESSAGES
+        }
+        while late := (
+            workers & (set(self._scheduler.workers) - self._left)
+            | leaving & self._leaving.keys()
+        ):
+            if time.monotonic() - begun > _LAST_MESSAGES:
                 error = f"not received from {len(late)} workers"
                 self._event("capture-failed", "", doing="last rows", error=error)
                 return
@@ -505,6 +523,19 @@ class SchedulerCapture(SchedulerPlugin):
                 if kind == "worker-removed":
                     expected = bool(detail["expected"])
                     self._nannies.worker_removed(subject, expected=expected)
+                    self._worker_removed(subject, expected=expected)
+
+    def _worker_removed(self, worker: str, *, expected: bool) -> None:
+        sends = worker in self._here or self._voice != self.name
+        self._here.discard(worker)
+        if worker in self._left:
+            self._left.remove(worker)
+        elif expected and sends:
+            now = time.monotonic()
+            for each, at in [*islice(self._leaving.items(), _FEW)]:  # the oldest
+                if now - at > _LAST_MESSAGES:
+                    del self._leaving[each]
+            self._leaving[worker] = now
 
     def _on_plugin_message(self, msg: dict[str, Any]) -> None:
         """What our own plugins send from workers and nannies."""
@@ -514,18 +545,11 @@ class SchedulerCapture(SchedulerPlugin):
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])
         if "exit_report" in msg:
-            facts = msg["exit_report"]
-            for kind, *row in facts.pop("lines", ()):
-                self._on_plugin_message({"rows": {kind: [row]}})
-            subject = facts.get("worker") or ""
-            self._nannies.exit_reported(facts)
-            self._put(
-                "event",
-                (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
-            )
-        if "left" in msg:
+            self._on_exit_report(msg["exit_report"])
+        if "left" in msg and self._leaving.pop(msg["worker"], None) is None:
             self._left.add(msg["worker"])
         if "here" in msg:
+            self._here.add(msg["here"])
             self._inventory.ask(msg["here"])
             self._event("process-ancestors", msg["here"], **msg.get("process") or {})
         if "starting" in msg:
@@ -533,6 +557,18 @@ class SchedulerCapture(SchedulerPlugin):
             self._event("worker-starting", facts.pop("nanny", ""), **facts)
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
+
+    def _on_exit_report(self, facts: dict[str, Any]) -> None:
+        for kind, *row in facts.pop("lines", ()):
+            self._on_plugin_message({"rows": {kind: [row]}})
+        subject = facts.get("worker") or ""
+        self._nannies.exit_reported(facts)
+        if facts.get("by") != "itself":  # its nanny has read the rest
+            self._leaving.pop(subject, None)
+        self._put(
+            "event",
+            (facts.get("observed_at"), "worker-exit-report", subject, _json(facts)),
+        )
 
     def _take_remote_row(self, kind: str, row: Any) -> None:
         """Record a worker's row; the worker does not know which client its tasks belong to."""

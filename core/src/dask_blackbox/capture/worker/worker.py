@@ -242,6 +242,7 @@ class WorkerCapture(WorkerPlugin):
             self._send_own_exit_report(worker)
             self._flush_printed()
             self._ship_all()
+            self._send({"left": True})  # no more of it comes by this connection
             if self._watcher is not None:
                 self._going = True
                 self._wake_up()
