@@ -51,6 +51,7 @@ def run_into_an_outage(story: str, store: Path, folder: Path) -> tuple[str, int]
         code = process.wait(scaled(120))
         output.seek(0)
         printed = output.read()
+    assert flag.exists(), printed
     assert code != 0, printed  # of Prefect's engine, which could not set the state
     return printed, port
 

@@ -13,6 +13,10 @@ from typing import Any
 __all__ = ["Gateway", "gateway"]
 
 
+_PUT_OFF, _ATTEMPTS = 503, 5
+"""What the server answers while its database is locked; how often it is asked."""
+
+
 class Gateway(ThreadingHTTPServer):
     """Hands requests on to Prefect's server, after it has refused some."""
 
@@ -48,11 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
             asked = urllib.request.Request(
                 self.server.api + path, body, types, method=self.command
             )
-            try:
-                with urllib.request.urlopen(asked) as made:
-                    status, answer = made.status, made.read()
-            except urllib.error.HTTPError as refusal:
-                status, answer = refusal.code, refusal.read()
+            status, answer = _answer_of(asked)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
@@ -61,6 +61,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
         """Print nothing."""
+
+
+def _answer_of(asked: urllib.request.Request) -> tuple[int, bytes]:
+    """Ask again what a busy server puts off, as clients do that are not told not to."""
+    status, answer = _PUT_OFF, b""
+    for _ in range(_ATTEMPTS):
+        try:
+            with urllib.request.urlopen(asked) as made:
+                return made.status, made.read()
+        except urllib.error.HTTPError as refusal:
+            status, answer = refusal.code, refusal.read()
+            if status != _PUT_OFF:
+                break
+    return status, answer
 
 
 @contextmanager

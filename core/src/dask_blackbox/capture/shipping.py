@@ -53,6 +53,7 @@ _MODULES = (
     "worker.worker",
     "nanny.native_stacks",
     "nanny.nanny",
+    "scheduler.overload",
     "scheduler.row_buffer",
     "scheduler.samples",
     "scheduler.graphs",

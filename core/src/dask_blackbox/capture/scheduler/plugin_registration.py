@@ -6,17 +6,17 @@ A worker that does not answer delays neither the start nor the end of the run.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from typing import TYPE_CHECKING, Awaitable, Callable, Mapping
+
+from .overload import extended
 
 if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
 _REGISTERING, _UNREGISTERING, _LEAVING = 5.0, 2.0, 1.0
-_LONGER = 2.0
-"""How many times as long on an overloaded host; the driver waits for 15 s in all."""
+"""The first is extended on an overloaded host; the driver waits for 15 s in all."""
 _LONGEST = 2_000
 
 Plugins = tuple[bytes | None, bytes | None]
@@ -45,7 +45,8 @@ async def register_everywhere(
     ]
     if not work:
         return
-    done, late = await asyncio.wait(work, timeout=_patience())
+    # A task that begins before its worker has our plugin is recorded only in part.
+    done, late = await asyncio.wait(work, timeout=extended(_REGISTERING))
     for each in done:
         failed = each.exception()
         if failed is not None:
@@ -59,18 +60,6 @@ async def register_everywhere(
                 report("capture-failed", address, doing="plugin", error=error)
     for each in late:
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-
-def _patience() -> float:
-    """Return for how many seconds workers may take: longer where this host is overloaded.
-
-    A task that begins before its worker has our plugin is recorded only in part.
-    """
-    try:
-        load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    except (AttributeError, OSError):  # another system
-        load = 1.0
-    return _REGISTERING * min(max(load, 1.0), _LONGER)
 
 
 async def _has_left(scheduler: Scheduler, there: set[str]) -> bool:

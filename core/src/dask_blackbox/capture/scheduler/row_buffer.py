@@ -9,6 +9,8 @@ from typing import Any
 
 import msgpack
 
+from .overload import extended
+
 _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come by
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about
@@ -63,10 +65,10 @@ class RowBuffer:
         while not self.drained:
             now = time.monotonic()
             if self.pulled_at:
-                unreachable = now - self.pulled_at > _NEXT_PULL
+                unreachable = now - self.pulled_at > extended(_NEXT_PULL)
             else:
                 unreachable = now - since > _FIRST_PULL
-            if unreachable and not self.puller_waits or now - begun > _LONGEST:
+            if (unreachable and not self.puller_waits) or now - begun > _LONGEST:
                 return
             await asyncio.sleep(0.02)
 
