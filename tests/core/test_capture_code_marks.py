@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import resource
 import sys
 import types
 from collections.abc import Callable
@@ -384,6 +385,25 @@ def test_modules_of_the_users_own_are_hashed_once() -> None:
     assert "sketches" in found
     assert not {"json", "dask", "dask_blackbox.run_tables"} & {*found}
     assert modules_of(known) == {}
+
+
+def test_a_file_that_could_not_be_read_for_a_moment_is_read_for_the_next_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "nightly_of_marks.py"
+    file.write_text(JOB)
+    module = types.ModuleType(file.stem)
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))  # no file can be opened
+    try:
+        unread = modules_of(set())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert file.stem not in unread
+    assert file.stem in modules_of(set())
 
 
 def test_what_a_machine_is_does_not_name_it() -> None:

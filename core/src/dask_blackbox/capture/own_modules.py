@@ -81,9 +81,12 @@ def own_modules(
         if file is None or not wanted(name, file):
             continue
         known.add(name)
-        version = _version_of(file)
-        facts = None if version is None else _facts_of(file, version)
-        if version is not None and facts is not None:
+        try:
+            version = _version_of(file)
+            facts = _facts_of(file, version)
+        except OSError:  # the next recording of this process may read it
+            continue
+        if facts is not None:
             yield OwnModule(name, file, version, *facts)
 
 
@@ -129,11 +132,8 @@ def worker_code(text: str, message: str = "") -> dict[str, dict[str, str] | list
     }
 
 
-def _version_of(file: str) -> FileVersion | None:
-    try:
-        stat = os.stat(file)
-    except OSError:
-        return None
+def _version_of(file: str) -> FileVersion:
+    stat = os.stat(file)
     return FileVersion(stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
 
 
@@ -163,7 +163,10 @@ def compiled(file: str, version: FileVersion) -> types.CodeType | None:
         version: Of the file.
 
     Returns:
-        None if it is too large, or cannot be read or compiled.
+        None if it is too large, or cannot be compiled.
+
+    Raises:
+        OSError: if it cannot be read now.
     """
     kept = Path(importlib.util.cache_from_source(file))
     head = (0).to_bytes(4, "little")
@@ -178,7 +181,7 @@ def compiled(file: str, version: FileVersion) -> types.CodeType | None:
         if version.size > _LARGEST:
             return None
         return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError, EOFError, TypeError):
+    except (SyntaxError, ValueError, EOFError, TypeError):
         return None
 
 

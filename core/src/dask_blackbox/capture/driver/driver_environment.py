@@ -13,6 +13,7 @@ This reads files, so it runs in a thread of its own (`driver.own_code`).
 from __future__ import annotations
 
 import ast
+import contextlib
 import dis
 import functools
 import hashlib
@@ -69,8 +70,9 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
                 environment[variable] = value
         if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
             place = os.path.basename(each.file)
-            for part, (line, digest) in _parts_in(each.file, each.version).items():
-                parts[f"{each.name}:{part}"] = f"{place}:{line} {digest}"
+            with contextlib.suppress(OSError):
+                for part, (line, digest) in _parts_in(each.file, each.version).items():
+                    parts[f"{each.name}:{part}"] = f"{place}:{line} {digest}"
         if source:
             _add_sources(sources, each.name, each.file)
     return {
