@@ -240,7 +240,8 @@ def test_a_cluster_whose_teardown_never_runs_ends_after_the_idle_timeout(
             {"class": "dask_gateway.GatewayCluster"},
             cluster_kwargs=gateway.arguments,
             adapt=None,
-            idle_timeout="5 s",
+            # From its start; its client and its worker come later.
+            idle_timeout=f"{scaled(5):.0f} s",
         )
     name = reference["kwargs"]["cluster_name"]
     with connected_client(

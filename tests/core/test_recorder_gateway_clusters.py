@@ -49,7 +49,8 @@ with recording(store=store, job="at_gateway", run_id="1") as rec:
 
 
 ALWAYS_ON = """
-import json, sys, time
+import json, os, sys, time
+import psutil
 from dask_gateway import Gateway
 
 http, tcp, settings, how = sys.argv[1:]
@@ -69,8 +70,10 @@ if how == "stopped":
         time.sleep(0.1)
     sys.exit(1)
 if how == "scale":
+    processes = client.run(os.getpid)
     cluster.scale(0)
-    while client.scheduler_info()["workers"]:
+    # Also their last lines are there when they have ended.
+    while client.scheduler_info()["workers"] or any(map(psutil.pid_exists, processes.values())):
         time.sleep(0.1)
 cluster.close()
 time.sleep(5 if how == "later" else 0)

@@ -186,7 +186,8 @@ def _wait_for_the_end(cluster: Any) -> None:
         except TimeoutError:
             if time.monotonic() - answered > _LONGEST_SILENCE:
                 return
-        except OSError:
+        # The last two by Dask's `sync`, if its event loop has ended or cancels the question.
+        except (OSError, RuntimeError, UnboundLocalError):
             failures += 1
 
 
