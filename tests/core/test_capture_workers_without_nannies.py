@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox import recording
+from dask_blackbox.capture.nanny.worker_watcher import NEEDED
+from dask_blackbox.capture.shipping import _needed_by
 from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
@@ -48,6 +50,44 @@ def test_a_death_without_a_nanny_has_an_exit_report(
     assert report["memory"]
     if report["signal"] is not None:
         assert f"in {way}" in report["stack"]
+
+
+SLOW = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "distributed":
+            time.sleep(20)
+
+if "pickle.load(sys.stdin.buffer)" in str(sys.orig_argv):
+    sys.meta_path.insert(0, Slow())
+"""
+"""Has what watches a worker take as long to import Dask as it does on a very busy machine."""
+
+
+def test_exit_codes_are_known_on_a_host_where_their_reports_are_late(
+    homes: Callable[[], Home], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW)
+    home = homes()
+    scenario = "workers_without_nannies.py", str(home.folder / "store")
+    late = run_scenario(home, *scenario, PYTHONPATH=str(tmp_path))
+
+    codes = {
+        each["executing"][0]["key"]: each["exit_code"]
+        for each in details(late.run, "worker-exit-report")
+    }
+    keys = late.reported["keys"]
+    assert codes == {keys[way]: code for way, (code, _) in ENDS.items()}
+    assert late.card.numbers["deaths"] == len(ENDS)
+
+
+def test_what_watches_a_worker_gets_the_modules_that_it_needs_and_no_others() -> None:
+    needed = _needed_by("nanny.worker_watcher")
+
+    assert {name for name, _ in needed} == {*NEEDED}
+    assert not [name for name, source in needed if "\nfrom distributed" in source]
 
 
 def test_each_death_is_counted_once(finished: ScenarioRun) -> None:

@@ -274,9 +274,12 @@ def remove_old_rings(folder: str) -> None:
 
 
 def save_exit_report(ring: str, report: dict[str, object]) -> None:
-    """Write an exit report beside its ring, for a later reader."""
-    with open(f"{ring}.exit-report", "w", encoding="utf-8") as file:
-        json.dump(report, file, default=str)
+    """Write an exit report beside its ring, for who reads that on this host, if it is there."""
+    try:
+        with open(f"{ring}.exit-report", "w", encoding="utf-8") as file:
+            json.dump(report, file, default=str)
+    except OSError:  # its recorder has read it already
+        pass
 
 
 def saved_exit_report(ring: str) -> dict[str, Any] | None:
