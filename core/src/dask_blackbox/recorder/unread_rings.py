@@ -11,8 +11,8 @@ from dask_blackbox.capture.nanny.worker_exit import (
     exit_report,
     rings_of,
     rings_of_dead_processes,
-    saved_exit_report,
     state_of_process,
+    take_exit_report,
 )
 from dask_blackbox.events import Rows
 
@@ -41,7 +41,7 @@ def last_lines(
     if not cut_off:
         rings = _rings_to_read(folder, {*unreported, *silent})
     for ring in rings:
-        facts = saved_exit_report(ring)
+        facts = take_exit_report(ring)
         facts = facts or exit_report(ring, None, observed_at=time.time(), by="recorder")
         if state := state_of_process(facts["pid"]):
             facts["alive"] = state

@@ -232,7 +232,7 @@ def process_started(pid: int) -> str | None:
 
 def forget_ring(path: str) -> None:
     """Remove a ring and its stack file."""
-    for each in (path, f"{path}.stack", f"{path}.exit-report"):
+    for each in (path, f"{path}.stack", f"{path}.exit-report", f"{path}.taken-report"):
         try:
             os.unlink(each)
         except OSError:
@@ -273,19 +273,26 @@ def remove_old_rings(folder: str) -> None:
             shutil.rmtree(each.path, ignore_errors=True)
 
 
-def save_exit_report(ring: str, report: dict[str, object]) -> None:
-    """Write an exit report beside its ring, for who reads that on this host, if it is there."""
+def save_exit_report(ring: str, report: dict[str, object]) -> bool:
+    """Write an exit report beside its ring, for who takes it on this host.
+
+    Returns:
+        Whether it is there: its recorder may have read the ring, and removed its folder.
+    """
     try:
         with open(f"{ring}.exit-report", "w", encoding="utf-8") as file:
             json.dump(report, file, default=str)
-    except OSError:  # its recorder has read it already
-        pass
+    except OSError:
+        return False
+    return True
 
 
-def saved_exit_report(ring: str) -> dict[str, Any] | None:
-    """Return the exit report that was left beside a ring, if one was."""
+def take_exit_report(ring: str) -> dict[str, Any] | None:
+    """Return the exit report that lies beside a ring, to the first who asks for it."""
+    taken = f"{ring}.taken-report"
     try:
-        with open(f"{ring}.exit-report", encoding="utf-8") as file:
+        os.rename(f"{ring}.exit-report", taken)
+        with open(taken, encoding="utf-8") as file:
             found: dict[str, object] = json.load(file)
     except (OSError, ValueError):
         return None

@@ -7,6 +7,7 @@ known only if it looks before the parent does.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -15,7 +16,8 @@ import struct
 import subprocess
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Callable, cast
 
 from ..process import stat_fields
 from .worker_exit import (
@@ -25,6 +27,7 @@ from .worker_exit import (
     oom_counts,
     oom_kills_since,
     save_exit_report,
+    take_exit_report,
 )
 
 if TYPE_CHECKING:
@@ -152,15 +155,30 @@ def watch(
         facts["close_reason"] = reason
         if word == "":
             facts["alive"] = True
+        deliver = partial(
+            _delivered, scheduler, security, topic, {"exit_report": facts}
+        )
         if word in _LAST:
-            # First: a busy machine takes long to import Dask, and to deliver it.
-            save_exit_report(ring, facts)
-        delivered = _delivered(scheduler, security, topic, {"exit_report": facts})
-        if word in _LAST:
-            if delivered:
-                forget_ring(ring)
-                leave_rings(os.path.basename(os.path.dirname(ring)))
+            _report_end(ring, facts, deliver)
             return
+        deliver()
+
+
+def _report_end(ring: str, facts: dict[str, Any], deliver: Callable[[], bool]) -> None:
+    """Deliver the last report, unless the recorder takes it on this host before.
+
+    A busy machine takes longer to import Dask than the recorder waits.
+    """
+    saved = save_exit_report(ring, facts)
+    with contextlib.suppress(Exception):  # then it cannot be delivered
+        import distributed.core  # noqa: F401
+    if saved and take_exit_report(ring) is None:
+        return
+    if deliver():
+        forget_ring(ring)
+        leave_rings(os.path.basename(os.path.dirname(ring)))
+    else:
+        save_exit_report(ring, facts)
 
 
 class _Life:
