@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from conditions import scaled
+from playwright.sync_api import Browser, expect, sync_playwright
 
 __all__ = ["NEEDS_CHROMIUM", "a_browser"]
 
@@ -17,6 +18,10 @@ _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 NEEDS_CHROMIUM = pytest.mark.skipif(
     _CHROMIUM is None, reason="needs Chromium: apt install chromium"
 )
+
+# A page that follows a run is asked again and again: Playwright's five seconds are too few
+# beside other tests.
+expect.set_options(timeout=scaled(120_000))
 
 
 @contextmanager
