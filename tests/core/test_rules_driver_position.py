@@ -105,6 +105,36 @@ def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -
     assert "put an item into it" in found.remedy
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [(), (52.0,), (50.5, an_event("worker-closing", ADDRESS, at=50.4))],
+    ids=["killed", "after the driver", "of a worker that closes"],
+)
+def test_a_method_of_an_actor_that_ends_with_its_worker_is_what_the_driver_waited_for(
+    ends: tuple[float | Piece, ...],
+) -> None:
+    def settle(at: float, *, returned: bool) -> Piece:
+        fields = {"method": "ledger.settle", "since": 20.0, "returned": returned}
+        return an_event(
+            "actor-method", ADDRESS, at=at, calls_actor=not returned, **fields
+        )
+
+    found = the_verdict_on(
+        ON_A_CLUSTER,
+        a_worker(),
+        settle(25, returned=False),
+        *(
+            settle(each, returned=True) if isinstance(each, float) else each
+            for each in ends
+        ),
+        blocked_at(of_dask("actor.py", "result"), of_dask("utils.py", "sync")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "stalled"
+    assert "for 'ledger.settle', a method of an actor that waited" in found.title
+
+
 def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
     found = the_verdict_on(
         ON_A_CLUSTER,

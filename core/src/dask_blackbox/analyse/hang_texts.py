@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from dask_blackbox.analyse.frames import HasStack, user_frames
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.analyse.standstills import HELD, Hang, HangingTask
-from dask_blackbox.events import ActorMethod, DriverForked
+from dask_blackbox.events import ActorMethod, DriverForked, WorkerClosing
 from dask_blackbox.finding import Confidence, Evidence
 from dask_blackbox.formatting import (
     code_line,
@@ -218,10 +219,17 @@ def _had_been_running(case: Case, method: ActorMethod) -> str:
 
 
 def running_actor_methods(case: Case) -> list[ActorMethod]:
-    """Return the last report on each method of an actor that had not returned."""
+    """Return the last report on each method of an actor that had not returned.
+
+    Closing workers end the methods that wait for one of them: what was reported after the
+    driver had given up, or after a worker had begun to close, does not count.
+    """
+    closed = {each.subject: each.at for each in case.run.of(WorkerClosing)}
     last = {
         (each.subject, each.method, each.since): each
         for each in case.run.of(ActorMethod)
+        if not case.outcome.is_after(each.at)
+        and each.at < closed.get(each.subject, math.inf)
     }
     return [each for each in last.values() if not each.returned]
 
