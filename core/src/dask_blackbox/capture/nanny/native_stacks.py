@@ -14,7 +14,9 @@ import subprocess
 import sys
 from typing import Any
 
-_TIMEOUT = 8.0
+from ..overload import extended
+
+_TIMEOUT = 8.0  # extended on an overloaded host
 _MOST_FRAMES, _LONGEST, _MOST_BYTES = 20, 160, 4 * 2**20
 
 
@@ -37,7 +39,7 @@ def native_stack(pid: int, busy: object = None) -> dict[str, object]:
             [command, "dump", "--native", "--json", "--pid", str(pid)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_TIMEOUT,
+            timeout=extended(_TIMEOUT),
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

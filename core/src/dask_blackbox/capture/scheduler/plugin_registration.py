@@ -9,7 +9,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Awaitable, Callable, Mapping
 
-from .overload import extended
+from ..overload import extended
 
 if TYPE_CHECKING:
     # Only describe arguments.

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-from .overload import extended
+from ..overload import extended
 
 _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come by
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
