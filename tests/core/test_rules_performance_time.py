@@ -267,6 +267,20 @@ def test_what_others_took_from_a_driver_is_not_its_own() -> None:
     assert "driver-bound" not in slugs(slow_driver(cpu=9.0, delayed=25.0))
 
 
+@pytest.mark.parametrize(("host_busy", "found"), [(10.0, True), (28.0, False)])
+def test_on_a_host_that_others_keep_busy_an_idle_driver_may_wait_for_cores(
+    host_busy: float, *, found: bool
+) -> None:
+    long = [a_task(f"sum-{n}", start=2 + 9 * n, compute=3) for n in range(2)]
+    facts = an_event(
+        "driver-load", "driver", at=15, pid=7, seconds=14.0, cpu=0.1, delayed=0.5
+    )
+    load = a_load(seconds=14, cpu=6.0, host_busy=host_busy, cores=2)
+    run = a_run(workers(1), graphs(2, 11), long, facts, load, succeeded(at=15))
+
+    assert ("driver-bound" in slugs(run)) is found
+
+
 def short_driver(*, cpu: float, computed: float = 0.5) -> RunTables:
     """Return fourteen seconds of which the workers idled twelve."""
     work = [

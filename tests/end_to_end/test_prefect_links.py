@@ -352,7 +352,8 @@ def test_what_the_run_said_is_text_on_the_card_and_in_the_list_of_artifacts(
     assert f"'{SAID}'" in shown
     assert "load [1] of `a|b`" in shown
     in_list = " ".join(listed.inner_text("body").split())
-    assert "no column `net|gross` in [orders]" in in_list
+    # What is in backticks is code below the title of an artifact, whoever wrote it.
+    assert "no column net|gross in [orders](https://x.example/)" in in_list
     for page in (card, listed):
         assert page.locator("a[href*='x.example']").count() == 0
 

@@ -292,7 +292,13 @@ def card_of(name: str, store: str) -> RunCard | None:
 
     case = RUNS[name]
     cluster = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB"}
-    settings = {"distributed.scheduler.allowed-failures": 1, **case.settings}
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        # A restart takes longer than 15 s beside other tests: the cluster then closes what
+        # has just come back.
+        "distributed.deploy.lost-worker-timeout": "5 min",
+        **case.settings,
+    }
     if case.settings:
         settings["blackbox.stall.after"] = "2s"
     with (

@@ -695,15 +695,18 @@ def _lost_time(case: Case) -> _LostTime | None:
         # What others took from it on its host is no doing of its own.
         fair = max(1 - driver.delayed / max(paused, 1e-9), 0.0)
         cost, paused = cost * fair, paused * fair
-    if driver is None and case.task_activity.busy and paused < threshold(case, "long"):
-        return None  # what takes cores from the workers also takes them from the driver
+    idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
+    unclear = (driver is None or idle) and case.task_activity.busy
+    if unclear and paused < threshold(case, "long"):
+        # What takes cores from the workers also takes them from the driver, and from
+        # whatever it waits for.
+        return None
     share = paused / max(whole, 1e-9)
     if not case.worth_reporting(cost, share, threshold(case, "share")):
         return None
     computed = loads.compute >= threshold(case, "computed")
     if not computed and not _could_be_tasks(case, paused, whole):
         return None
-    idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
     first, between = (fair / all_of_them * each for each in _parts_of_pauses(loads))
     return _LostTime(
         paused=paused,
