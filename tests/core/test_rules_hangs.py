@@ -1955,7 +1955,7 @@ def test_a_retry_after_a_cluster_lost_a_worker_depends_on_what_that_died_of(
 
     assert found.retry_advice == advice
     assert found.remedy.startswith(remedy)
-    assert "aise `distributed.deploy.lost-worker-timeout: 5 min`" in found.remedy
+    assert "aise `distributed.deploy.lost-worker-timeout: 5 minutes`" in found.remedy
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from pathlib import Path
+
+import dask_blackbox
 import pytest
+from dask.utils import parse_bytes, parse_timedelta
 from dask_blackbox.setting_changes import changes_in
 
 
@@ -64,7 +70,7 @@ from dask_blackbox.setting_changes import changes_in
         ),
         pytest.param(
             "Replacing workers only delays it (`--lifetime … --lifetime-restart`). "
-            "`distributed.scheduler.no-workers-timeout: 5 min` makes such tasks fail early.",
+            "`distributed.scheduler.no-workers-timeout: 5 minutes` makes such tasks fail early.",
             [],
             id="what has no effect by itself, and what only fails sooner",
         ),
@@ -103,3 +109,29 @@ def test_without_nannies_nothing_is_set_that_only_they_carry_out() -> None:
 
     assert len(with_them) == 4
     assert [dict(each.values) for each in without] == [{"threads_per_worker": 1}]
+
+
+_VALUE = re.compile(
+    r"((?:distributed|blackbox)(?:\.[a-z-]+)+)['\"]?: ?['\"]?(\d[\d.]*(?: ?[a-zA-Z]+)?)"
+)
+
+
+def _is_read_by_dask(value: str) -> bool:
+    for read in (parse_timedelta, parse_bytes):
+        with contextlib.suppress(KeyError, ValueError):
+            read(value)
+            return True
+    return False
+
+
+def test_dask_reads_every_value_of_a_setting_that_a_text_of_ours_names() -> None:
+    package = Path(dask_blackbox.__file__).parent
+    texts = [*package.rglob("*.py"), *package.rglob("*.md")]
+    named = [
+        found.groups()
+        for file in texts
+        for found in _VALUE.finditer(file.read_text(encoding="utf-8"))
+    ]
+
+    assert ("distributed.deploy.lost-worker-timeout", "5 minutes") in named
+    assert [each for each in named if not _is_read_by_dask(each[1])] == []

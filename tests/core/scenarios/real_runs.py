@@ -296,7 +296,7 @@ def card_of(name: str, store: str) -> RunCard | None:
         "distributed.scheduler.allowed-failures": 1,
         # A restart takes longer than 15 s beside other tests: the cluster then closes what
         # has just come back.
-        "distributed.deploy.lost-worker-timeout": "5 min",
+        "distributed.deploy.lost-worker-timeout": "5 minutes",
         **case.settings,
     }
     if case.settings:

@@ -695,7 +695,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None, *, computes: bool) 
         return (
             "Find what happened to the workers and why no new ones started: check their "
             "nannies, the cluster manager (`cluster.adapt(minimum=1)`) and their hosts. "
-            "`distributed.scheduler.no-workers-timeout: 5 min` makes such tasks fail "
+            "`distributed.scheduler.no-workers-timeout: 5 minutes` makes such tasks fail "
             "early."
         )
     if longest is None:
@@ -1287,7 +1287,7 @@ def _slow_host(case: Case, last: Row) -> str:
 
 def _remedy_lost_worker(case: Case, slug: str, died: Sequence[WorkerExit]) -> str:
     wait_longer = (
-        "aise `distributed.deploy.lost-worker-timeout: 5 min`, so that a restarting "
+        "aise `distributed.deploy.lost-worker-timeout: 5 minutes`, so that a restarting "
         "worker is not closed"
     )
     if advice_on_death(slug) == "memory":

@@ -1175,7 +1175,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
         remedy=(_ASKED_FOR_NONE if local else f"Check why workers are {_PENDING}")
         + (
             " To make the run fail early, call `client.wait_for_workers(1, timeout=…)` "
-            "before computing, or set `distributed.scheduler.no-workers-timeout: 5 min`."
+            "before computing, or set `distributed.scheduler.no-workers-timeout: 5 minutes`."
         ),
         confidence=case.hang_confidence,
         retry_advice="code" if local else None,
@@ -1351,7 +1351,7 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
 def _remedy_no_valid_worker(restriction: str, task: RestrictedTask) -> str:
     return (
         f"{_start_one_text(restriction, task)} "
-        "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
+        "`distributed.scheduler.no-workers-timeout: 5 minutes` makes such a task fail."
     )
 
 
@@ -1386,7 +1386,7 @@ def _other_cluster_finding(case: Case, hang: Hang, elsewhere: int) -> Finding:
             "Use the client of the cluster that has the workers: `client.compute(…)`, "
             "`client.persist(…)`, or `with client.as_current():`. Or scale the other cluster up "
             "before its tasks are submitted. "
-            "`distributed.scheduler.no-workers-timeout: 5 min` makes such tasks fail early."
+            "`distributed.scheduler.no-workers-timeout: 5 minutes` makes such tasks fail early."
         ),
         confidence=case.hang_confidence,
         retry_advice="code",
@@ -1448,7 +1448,7 @@ def _no_workers_finding(case: Case, hang: Hang) -> Finding:
         ),
         remedy=(
             "Keep at least one worker: `cluster.adapt(minimum=1)`; find who scaled the "
-            "cluster down. `distributed.scheduler.no-workers-timeout: 5 min` makes such "
+            "cluster down. `distributed.scheduler.no-workers-timeout: 5 minutes` makes such "
             "tasks fail early."
         ),
         confidence="medium",
