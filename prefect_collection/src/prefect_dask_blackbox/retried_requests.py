@@ -20,6 +20,7 @@ from collections.abc import Generator
 from urllib.parse import unquote
 
 import httpx
+from dask_blackbox.capture.overload import extended
 from dask_blackbox.guard import ReportedError
 
 __all__ = ["RetriedRequests", "ServerAwayError", "StillAwayError", "failed_since"]
@@ -31,6 +32,7 @@ _MOST, _EACH = 10.0, 60.0
 """Seconds that a thread may wait between requests, of each minute; and for which one request
 is retried.
 
+The first is up to twice as long on an overloaded host, where a server that works answers late.
 Hosts kill 30 s after SIGTERM, whatever the number of requests; and the thread that shows
 how a run gets on does not use up the time of the one that ends it.
 """
@@ -58,7 +60,7 @@ class _Sending:
         return self._request() is request
 
     def took_long(self) -> bool:
-        return time.monotonic() - self._began > _MOST
+        return time.monotonic() - self._began > extended(_MOST)
 
 
 class _Server:
@@ -97,7 +99,7 @@ class _Server:
         if self._is_reported(sending):
             return StillAwayError("Prefect's server still does not answer")
         return ServerAwayError(
-            f"Prefect's server did not answer for more than {_MOST:g} s"
+            f"Prefect's server did not answer for more than {extended(_MOST):.0f} s"
         )
 
     def _is_reported(self, sending: _Sending) -> bool:
@@ -115,7 +117,7 @@ class _Waits(threading.local):
         if time.monotonic() - self._began > _EACH:
             self._began, self._waited = time.monotonic(), 0.0
         self._waited += pause
-        return self._waited <= _MOST
+        return self._waited <= extended(_MOST)
 
     def sending(self, request: httpx.Request) -> tuple[_Sending, bool]:
         """Return what is sent, and whether it is so for the first time."""
